@@ -108,6 +108,12 @@ def undated_text(user: UserView, served_at: str) -> str:
     return f"{undated} of {quantity(len(shown), 'event')} have no time and may be later than the list"
 
 
+def bounds(length: int) -> tuple[int, int]:
+    """How many fitting items make a list of this length good and partial: ceil(0.7 n) and ceil(0.4 n), by integer
+    arithmetic: 10 → (7, 4), 5 → (4, 2), 7 → (5, 3)."""
+    return -(-7 * length // 10), -(-4 * length // 10)
+
+
 class SlateView(Model):
     """The top K of one list, best first. It does not name the system, which a judge must not see."""
 

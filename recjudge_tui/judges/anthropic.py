@@ -45,9 +45,9 @@ class AnthropicJudge(servers.BatchJudge):
         response = await self._fetch(f"{url}/v1/models/{self._model}")
         if response.status_code == 200:
             return servers.Served(context=whole(replies.object_in(response).get("max_input_tokens")))
-        status, error = response.status_code, replies.error_of(response)
-        no_model = status == 404 and error.kind == "not_found_error" and "model" in error.message.lower()
-        if no_model or replies.ends_a_run(status, error):
+        error = replies.error_of(response)
+        lacks = response.status_code == 404 and error.kind == "not_found_error"
+        if (lacks and "model" in error.message.lower()) or replies.ends_a_run(response):
             raise self._unusable(url, response)
         return servers.Served()
 
@@ -65,7 +65,7 @@ class AnthropicJudge(servers.BatchJudge):
 
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         system, others = servers.split_system(request.messages)
-        blocks = list(map(servers.typed_text, system))
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in system]
         if blocks and (mark := sent.get("cache_control")):
             blocks[-1]["cache_control"] = mark
         return {
@@ -75,13 +75,10 @@ class AnthropicJudge(servers.BatchJudge):
             "messages": [{"role": m.role, "content": servers.content_of(m, _image)} for m in others],
         }
 
-    def _said(
-        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
-    ) -> replies.VendorReply:
-        blocks = answer.get("content")
-        if not isinstance(blocks, list):
+    def _said(self, answer: dict[str, Any], target: replies.CallTarget) -> replies.VendorReply:
+        if not isinstance(answer.get("content"), list):
             raise replies.bad_body(target.server, self.expected, "It has no content.")
-        blocks = [block for block in blocks if isinstance(block, dict)]
+        blocks = replies.objects_of(answer, "content")
         # the kind of a block is also the name of its field
         text, thinking = (
             "".join(replies.sound_text(block.get(kind)) for block in blocks if block.get("type") == kind)

@@ -19,7 +19,7 @@ from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, InputError, RecjudgeError
 from recjudge_tui.judges import http, replies
-from recjudge_tui.judges.servers import BatchAccess
+from recjudge_tui.judges.servers import BatchAccess, written
 from recjudge_tui.version import USER_AGENT
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ def read_request(line: bytes) -> RequestLine:
         raise LineFault("its url is not a path such as /v1/chat/completions")
     if not isinstance(body, dict) or content.get("method", "POST") != "POST":
         raise LineFault("it is not a POST with a body")
-    return RequestLine(content["custom_id"], re.sub(r"^/v\d+(?=/)", "", url), _bytes(body))
+    return RequestLine(content["custom_id"], re.sub(r"^/v\d+(?=/)", "", url), written(body))
 
 
 def read_result(line: bytes) -> ResultLine:
@@ -113,7 +113,7 @@ def read_result(line: bytes) -> ResultLine:
     if isinstance(result := content.get("result"), dict):
         kind, error = result.get("type"), result.get("error")
         if kind == "succeeded":
-            return ResultLine(custom_id, _bytes(result.get("message")))
+            return ResultLine(custom_id, written(result.get("message")))
         if kind in ("expired", "canceled"):
             error = {"type": kind, "message": f"The provider reports: {kind}."}
         inner = replies.part_of(result, "error").get("error")
@@ -122,7 +122,7 @@ def read_result(line: bytes) -> ResultLine:
         response, error = replies.part_of(content, "response"), content.get("error")
         status, body = whole(response.get("status_code")), response.get("body")
         if error is None and body is not None and status in (None, 200):
-            return ResultLine(custom_id, _bytes(body))
+            return ResultLine(custom_id, written(body))
         shown = {"error": error} if error else body if body is not None else {"error": "no answer"}
     else:
         raise LineFault("it has neither a response nor an error nor a result")
@@ -132,9 +132,8 @@ def read_result(line: bytes) -> ResultLine:
         return ResultLine(custom_id, None, said.code or said.kind, said.message, again=True)
     target = replies.CallTarget("The batch's server", "the model", "")
     fault = replies.failure(status if status and status >= 400 else 400, httpx.Headers(), said, target)
-    if isinstance(fault, CallError):
-        return ResultLine(custom_id, None, fault.kind, str(fault), again=fault.retry)
-    return ResultLine(custom_id, None, "refused", str(fault))
+    kind, again = (fault.kind, fault.retry) if isinstance(fault, CallError) else ("refused", False)
+    return ResultLine(custom_id, None, kind, str(fault), again)
 
 
 def lines_of(
@@ -152,10 +151,6 @@ def lines_of(
                         note(f"{path}:{number}", fault)
     except OSError as error:
         raise InputError(f"{path} cannot be read", f"{error.strerror}.") from error
-
-
-def _bytes(body: object) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 # ---- at the provider ---------------------------------------------------------------------------------------------
@@ -251,7 +246,7 @@ class BatchServer(ABC):
         params: dict[str, Any] = {"limit": 100}
         for _ in range(PAGES):
             page = patiently(lambda: self._json("GET", self.path, params=params))  # noqa: B023 - called at once
-            entries = [entry for entry in replies.list_of(page, "data") if isinstance(entry, dict)]
+            entries = replies.objects_of(page, "data")
             yield from entries
             last = page.get("last_id") or (entries[-1].get("id") if entries else None)
             if not page.get("has_more") or not last:
@@ -278,9 +273,8 @@ class BatchServer(ABC):
 
     def _check(self, response: http.Answer) -> None:
         if not 200 <= response.status_code < 300:
-            raise replies.failure(
-                response.status_code, response.headers, replies.error_of(response), self._target
-            )
+            error = replies.error_of(response)
+            raise replies.failure(response.status_code, response.headers, error, self._target)
 
 
 class OpenAIBatches(BatchServer):
@@ -320,8 +314,7 @@ class OpenAIBatches(BatchServer):
         status, created = str(entry.get("status") or ""), entry.get("created_at")
         messages = [
             one_line(f"line {e['line']}: {e.get('message')}" if e.get("line") else e.get("message"), 200)
-            for e in replies.list_of(replies.part_of(entry, "errors"), "data")
-            if isinstance(e, dict)
+            for e in replies.objects_of(replies.part_of(entry, "errors"), "data")
         ]
         more = [f"{len(messages) - 3} more"] if len(messages) > 3 else []
         files = (entry.get("output_file_id"), entry.get("error_file_id"))
@@ -380,10 +373,9 @@ def batch_server(provider: str, access: BatchAccess) -> BatchServer:
 
 
 def was_refused(error: RecjudgeError) -> bool:
-    """Whether a request for a batch that ended with this error was certainly not accepted."""
-    if isinstance(error, CallError):
-        return error.kind in _REFUSALS or isinstance(error, http.UnreachableError)
-    return True  # the key, the model or the address is wrong for every call
+    """Whether a request for a batch that ended with this error was certainly not accepted: all but CallErrors say that
+    the key, the model or the address is wrong for every call."""
+    return not isinstance(error, CallError) or error.kind in _REFUSALS or not error.sent
 
 
 def patiently(action: Callable[[], Any]) -> Any:

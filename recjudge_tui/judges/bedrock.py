@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -148,16 +147,13 @@ class BedrockJudge(servers.HttpJudge):
         options = {name: value for name, value in sent.items() if name not in ("cachePoint", *inference)}
         return with_options(body | ({"system": blocks} if blocks else {}), options)
 
-    def _said(
-        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
-    ) -> replies.VendorReply:
+    def _said(self, answer: dict[str, Any], target: replies.CallTarget) -> replies.VendorReply:
         message = replies.part_of(replies.part_of(answer, "output"), "message")
         if not message:
             raise replies.bad_body(target.server, self.expected, "It has no message.")
-        blocks = replies.list_of(message, "content")
-        thinking = (
-            replies.part_of(replies.part_of(block, "reasoningContent"), "reasoningText") for block in blocks
-        )
+        blocks = replies.objects_of(message, "content")
+        thoughts = (replies.part_of(block, "reasoningContent") for block in blocks)
+        thinking = (replies.part_of(thought, "reasoningText") for thought in thoughts)
         return replies.VendorReply(
             text="".join(replies.sound_text(block.get("text")) for block in blocks),
             thinking="".join(replies.sound_text(part.get("text")) for part in thinking),
@@ -165,17 +161,12 @@ class BedrockJudge(servers.HttpJudge):
             stop=replies.sound_text(answer.get("stopReason")),
         )
 
-    def _error_in(self, response: Answer) -> replies.ServerError:
-        """The kind of an error stands in a header, in front of an address."""
-        kind = response.headers.get("x-amzn-errortype", "").partition(":")[0]
-        return replace(replies.error_of(response), code=kind.lower())
-
     def _meaning(
         self, url: str, response: Answer, error: replies.ServerError, request: Request | None = None
     ) -> RecjudgeError:
         if response.status_code in (401, 403) or _CREDENTIALS.search(error.code):
-            kind = response.headers.get("x-amzn-errortype", "").partition(":")[0]
-            title = f"Bedrock refused the AWS credentials ({kind or response.status_code})"
+            kind = replies.amazon_kind(response) or response.status_code
+            title = f"Bedrock refused the AWS credentials ({kind})"
             return JudgeError(title, self._scrub(error.message), _NEXT)
         return super()._meaning(url, response, error, request)
 

@@ -52,11 +52,6 @@ class ModelFile(NamedTuple):
     size: int
     context: int
 
-    @property
-    def details(self) -> str:
-        """`SmolLM2 135M Instruct 0.1 GB`."""
-        return f"{self.name} {self.size / 1e9:.1f} GB".strip()
-
 
 class GgufJudge:
     """The model of one file. Its process is started by the first call: a run whose replies are all stored needs none."""
@@ -336,7 +331,7 @@ def found_files(*, ollama: bool = True) -> list[FoundFile]:
         with suppress(JudgeError):
             model = read_header(path)
             shown = path.name if place == "working folder" else str(path)
-            details = f"{label} {model.size / 1e9:.1f} GB" if label else model.details
+            details = f"{label or model.name} {model.size / 1e9:.1f} GB".strip()
             found.append(FoundFile(f"gguf:{shown}", place, details))
         if len(found) == MOST_FILES:
             break

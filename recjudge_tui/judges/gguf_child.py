@@ -18,7 +18,8 @@ def main() -> None:
     # the run ends on these, or goes on without its terminal; its end is what ends this process
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    wanted = json.loads(_line(0))
+    with os.fdopen(0, "rb", 0, closefd=False) as stdin:  # without a buffer it reads nothing behind the line
+        wanted = json.loads(stdin.readline())
     # While the model is loaded, which may take minutes, no Python runs here: the kernel itself ends this process when
     # the pipe's other end is closed, by its owner or by its owner's death.
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
@@ -42,14 +43,6 @@ def main() -> None:
     os.write(1, f"{server.listening_address}\n".encode())
     os.read(0, 1)
     os._exit(0)  # llama.cpp's threads have no orderly end
-
-
-def _line(descriptor: int) -> bytes:
-    """The first line, and nothing more."""
-    line = b""
-    while (byte := os.read(descriptor, 1)) not in (b"", b"\n"):
-        line += byte
-    return line
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after fiv
 REST_S = 0.02
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
-_ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
+
 _SETTINGS = (
     (b"User-Agent", USER_AGENT.encode()),
     (b"Accept", b"*/*"),
@@ -255,8 +255,8 @@ def _unpacked(body: bytes | bytearray, packing: str) -> bytes | bytearray:
         return body
     if packing not in ("gzip", "x-gzip", "deflate"):
         raise httpx.DecodingError(f"the answer is compressed as {packing[:40]!r}, which was not requested")
-    # some servers leave out the zlib header of deflate
-    for window in (_ZLIB_OR_GZIP, -zlib.MAX_WBITS)[: 1 + (packing == "deflate")]:
+    # zlib or gzip; some servers leave out the zlib header of deflate
+    for window in (32 + zlib.MAX_WBITS, -zlib.MAX_WBITS)[: 1 + (packing == "deflate")]:
         unpacker = zlib.decompressobj(window)
         with suppress(zlib.error):
             plain = unpacker.decompress(body, MAX_ANSWER + 1)
@@ -283,7 +283,6 @@ class _Fault(NamedTuple):
     next_step: str = ""
 
 
-_HTTPS = "Write https:// instead of http://."
 _MAYBE_HTTPS = "If the server expects TLS, write https:// instead of http://."
 _FAULTS = tuple(
     _Fault(frozenset(names.split()), *others)
@@ -295,7 +294,7 @@ _FAULTS = tuple(
         ("ProxyConnectionError SSLError", "", "unreachable", "No connection to {}"),
         # the first byte is no letter: an alert of TLS
         ("RemoteProtocolError", "illegal request line", "unreachable", "The server at {} does not speak HTTP, but maybe TLS",
-         _HTTPS),
+         "Write https:// instead of http://."),
         ("RemoteProtocolError", "without sending a response", "connection", "The connection to {} was lost",
          _MAYBE_HTTPS),
         ("ProtocolError DecodingError ResponseParserError", "", "bad_body",
@@ -325,9 +324,8 @@ def broken(url: str, error: Exception) -> CallError:
     fault = next(f for f in _FAULTS if f.names & names and re.search(f.words, str(error)))
     title, why = fault.title.format(url), one_line(error, 200)
     if fault.kind == "bad_request":
-        return CallError(
-            fault.kind, title, "A header or the address holds a character that HTTP does not allow."
-        )
+        why = "A header or the address holds a character that HTTP does not allow."
+        return CallError(fault.kind, title, why)
     causes: list[BaseException] = [error]
     while cause := causes[-1].__cause__ or causes[-1].__context__:
         causes.append(cause)
@@ -384,24 +382,21 @@ def certificates() -> str:
 def proxies() -> dict[str, str]:
     """The proxies that the environment or the system names, by kind (`https`, `http`, `all`), without user names and
     passwords."""
-    return {kind: _without_password(proxy) for kind, proxy in _named_proxies().items()}
-
-
-def _named_proxies() -> dict[str, str]:
     import urllib.request  # slow to load, and only needed here
 
     named = urllib.request.getproxies()
-    return {kind: named[kind] for kind in ("https", "http", "all") if named.get(kind)}
+    return {kind: _without_password(named[kind]) for kind in ("https", "http", "all") if named.get(kind)}
 
 
 def _proxy_for(url: httpx.URL) -> str:
     """The proxy that the environment names for this URL; empty if there is none."""
-    named = _named_proxies()
-    if proxy := named.get(url.scheme) or named.get("all") or "":
-        import urllib.request
+    import urllib.request
 
-        proxy = "" if urllib.request.proxy_bypass(url.host) else proxy
-    return proxy if "://" in proxy or not proxy else f"http://{proxy}"
+    named = urllib.request.getproxies()
+    proxy = named.get(url.scheme) or named.get("all") or ""
+    if not proxy or urllib.request.proxy_bypass(url.host):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _without_password(proxy: str) -> str:

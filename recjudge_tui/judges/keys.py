@@ -58,11 +58,9 @@ class Key:
                 scrubbed = self._scrub_json(told)
                 clean = clean if scrubbed == told else json.dumps(scrubbed).encode()
         headers = [(name, self.scrub(value.decode("latin-1")).encode("latin-1")) for name, value in raw]
-        return (
-            response
-            if (clean, headers) == (body, raw)
-            else Answer(response.status_code, httpx.Headers(headers), clean)
-        )
+        if (clean, headers) == (body, raw):
+            return response
+        return Answer(response.status_code, httpx.Headers(headers), clean)
 
     def _scrub_json(self, part: Any) -> Any:
         """A part of a JSON text with every string scrubbed. Raises RecursionError for one that is nested too deeply."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,7 +19,7 @@ from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.ollama import fetch_installed, server_urls
 from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import built_in
-from recjudge_tui.judges.replies import CallTarget, json_object, list_of, sound_text
+from recjudge_tui.judges.replies import CallTarget, json_object, objects_of, sound_text
 
 WITHIN_S = 1.0
 MOST_MODELS = 200
@@ -118,18 +118,15 @@ async def _ollama(timeout_s: float) -> LocalServer | None:
 
 async def _compatible(url: str, name: str, timeout_s: float) -> LocalServer | None:
     """The server at an OpenAI-compatible address, None unless it answers with a list of models."""
-    client = Client()
     try:
-        response = await client.send("GET", f"{url}/models", timeout_s=timeout_s)
+        async with aclosing(Client()) as client:
+            response = await client.send("GET", f"{url}/models", timeout_s=timeout_s)
         answered = json_object(response, CallTarget(url, "", ""), "the server's")
     except (CallError, JudgeError):
         return None
-    finally:
-        await client.aclose()
     if response.status_code != 200 or not isinstance(answered.get("data"), list):
         return None
-    listed = list_of(answered, "data")[:MOST_MODELS]
-    entries = [entry for entry in listed if isinstance(entry, dict) and sound_text(entry.get("id"))]
+    entries = [entry for entry in objects_of(answered, "data")[:MOST_MODELS] if sound_text(entry.get("id"))]
     owner = sound_text(entries[0].get("owned_by")) if entries else ""
     judges = tuple((f"openai:{one_line(sound_text(entry['id']), 200)}", "") for entry in entries)
     return LocalServer(_OWNERS.get(owner, name), url, judges, (url,))

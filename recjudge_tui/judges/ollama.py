@@ -10,18 +10,19 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from recjudge_tui.domain.base import Model
-from recjudge_tui.domain.calls import Message, Reply, Request, estimate_prompt_tokens, whole
+from recjudge_tui.domain.calls import Message, Reply, Request, Usage, estimate_prompt_tokens, whole
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError
 from recjudge_tui.judges import replies
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
 from recjudge_tui.judges.keys import find_keys
-from recjudge_tui.judges.servers import HttpJudge, RequestBody, Served, as_base64, checked_url
+from recjudge_tui.judges.servers import HttpJudge, Served, as_base64, checked_url
 
 DEFAULT_URL = "http://127.0.0.1:11434"
 DEFAULT_KEY = "OLLAMA_API_KEY"
@@ -89,10 +90,9 @@ class OllamaJudge(HttpJudge):
         if installed is None:
             raise not_installed(self._model, url, [model.name for model in models])
         shown = await self._asked(url, "/api/show", {"model": self._model})
-        lengths = [
-            v for k, v in replies.part_of(shown, "model_info").items() if k.endswith(".context_length")
-        ]
-        context = next(filter(None, map(whole, lengths)), None)
+        info = replies.part_of(shown, "model_info")
+        lengths = (whole(info[name]) for name in info if name.endswith(".context_length"))
+        context = next(filter(None, lengths), None)
         can = list(map(_line, replies.list_of(shown, "capabilities")))
         sizes = {"parameter_size": installed.parameters, "quantization_level": installed.quantization}
         return Served(
@@ -140,9 +140,7 @@ class OllamaJudge(HttpJudge):
     def _content(self, request: Request, sent: dict[str, Any]) -> dict[str, Any]:
         return {"model": self._model, "messages": list(map(_message, request.messages)), **sent}
 
-    def _said(
-        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
-    ) -> replies.VendorReply:
+    def _said(self, answer: dict[str, Any], target: replies.CallTarget) -> replies.VendorReply:
         message = answer.get("message")
         if not isinstance(message, dict):
             raise replies.bad_body(target.server, self.expected, "It has no message.")
@@ -153,14 +151,14 @@ class OllamaJudge(HttpJudge):
             stop=replies.sound_text(answer.get("done_reason")),
             tokens=answer.get("logprobs"),
             places={"tool call": replies.called_with(message)},
-            noted=check_prompt_count(request, answer, self._num_ctx),
         )
 
     def _reply(
-        self, said: replies.VendorReply, request: Request, body: RequestBody, latency_s: float | None
+        self, said: replies.VendorReply, request: Request, sent: dict[str, Any], latency_s: float | None
     ) -> Reply:
+        noted = check_prompt_count(request, said.usage, self._num_ctx)
         try:
-            return super()._reply(said, request, body, latency_s)
+            return super()._reply(said, request, {**sent, **noted}, latency_s)
         except CallError as ended:
             prompt, reply = said.usage.input, said.usage.output
             if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
@@ -223,7 +221,7 @@ def context_for(workload: Workload, context_length: int | None, *, thinks: bool 
     return rounded if context_length is None else min(rounded, context_length)
 
 
-def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -> dict[str, Any]:
+def check_prompt_count(request: Request, usage: Usage, num_ctx: int) -> dict[str, Any]:
     """`prompt_count_suspicious`, to store with the call, if the server's count of prompt tokens suggests that it cut the
     prompt; empty when nothing looks wrong.
 
@@ -231,13 +229,11 @@ def check_prompt_count(request: Request, answer: dict[str, Any], num_ctx: int) -
     nothing. CallError `overflow` is raised if the prompt fills the context; if the count includes the cached tokens by the
     server's word, and is too low nevertheless; and if it is too low even for the last message, which is new in every call,
     but not so low that the whole prompt must have been cached."""
-    counted = whole(answer.get("prompt_eval_count"))
-    if counted is None:
+    if (counted := usage.input) is None:
         return {}
     least = sum(len(m.content) for m in request.messages) // _CHARACTERS_PER_TOKEN
     least_last = len(request.messages[-1].content) // _CHARACTERS_PER_TOKEN
-    includes_cache = whole(answer.get("prompt_eval_cached_count")) is not None
-    too_low = counted < least
+    too_low, includes_cache = counted < least, usage.cached_input is not None
     if counted >= num_ctx or (too_low and includes_cache) or (_WHOLE_PROMPT_CACHED <= counted < least_last):
         raise replies.overflow(
             f"Ollama read {counted} tokens of a prompt that has at least {least}. Its context is {num_ctx} tokens."
@@ -276,9 +272,10 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
     `timeout_s` seconds."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
-    client, headers = Client(), key.bearer() if key else None
+    headers = key.bearer() if key else None
     try:
-        response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
+        async with aclosing(Client()) as client:
+            response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
         if response.status_code != 200:
             raise not_ollama(url)
         listing = replies.json_object(response, replies.CallTarget(url, "", ""), "Ollama's")
@@ -288,8 +285,6 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
         if error.next_step:
             raise JudgeError(error.title, error.cause, error.next_step) from None
         raise no_server((url,)) from None
-    finally:
-        await client.aclose()
     return sorted(listed_models(listing, url), key=lambda model: model.name)
 
 

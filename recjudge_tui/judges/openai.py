@@ -13,27 +13,12 @@ from urllib.parse import urlsplit
 from recjudge_tui.domain.calls import Message, Request, whole
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
-from recjudge_tui.judges import servers
+from recjudge_tui.judges import replies, servers
 from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.replies import (
-    TOP_LOGPROBS,
-    CallTarget,
-    ServerError,
-    VendorReply,
-    as_json,
-    bad_body,
-    called_with,
-    ends_a_run,
-    error_of,
-    list_of,
-    object_in,
-    part_of,
-    sound_text,
-    text_or_json,
-)
+from recjudge_tui.judges.replies import list_of, objects_of, part_of, sound_text, text_or_json
 from recjudge_tui.judges.trust import literal_address
 
-# the parts of a request that a server may refuse (`refusals.REPAIRS`); "/v1" is the version that we added to its address
+# the parts of a request that a server may refuse (`replies.REPAIRS`); "/v1" is the version that we added to its address
 SYSTEM, VERSION, CAP, BOUNDS = "system", "/v1", "max_completion_tokens", "maxLength"
 _API_VERSION = re.compile(r"[\w.-]{1,40}", re.ASCII)
 # Azure expects the key in a header of its own, and has addresses of its own
@@ -103,10 +88,10 @@ class OpenAIJudge(servers.BatchJudge):
     async def _inspect(self, url: str) -> servers.Served:
         """A server without a list of models is accepted; one on the local network that lists others is not."""
         response = await self._fetch(servers.under(url, "/models"))
-        if response.status_code != 200 and ends_a_run(response.status_code, error_of(response)):
+        if response.status_code != 200 and replies.ends_a_run(response):
             raise self._unusable(url, response)
-        told = object_in(response) if response.status_code == 200 else {}
-        listed = [e for e in list_of(told, "data") if isinstance(e, dict) and "id" in e]
+        told = replies.object_in(response) if response.status_code == 200 else {}
+        listed = [entry for entry in objects_of(told, "data") if "id" in entry]
         names = {self._model, f"{self._model}:latest"}
         entry = next((e for e in listed if names & {str(e["id"]), *map(str, list_of(e, "aliases"))}), {})
         if not entry and listed and _is_local(url):
@@ -124,7 +109,7 @@ class OpenAIJudge(servers.BatchJudge):
             # outside the versioned API: the context for one call, and the model's input types
             props: dict[str, Any] = {}
             with suppress(CallError, JudgeError):
-                props = object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
+                props = replies.object_in(await self._fetch(re.sub(r"/v\d+$", "", url) + "/props"))
             context = whole(part_of(props, "default_generation_settings").get("n_ctx")) or context
             vision = part_of(props, "modalities").get("vision")
             sees = vision if isinstance(vision, bool) else sees
@@ -161,7 +146,7 @@ class OpenAIJudge(servers.BatchJudge):
             "max_tokens" if CAP in self._dropped else CAP: sampling.max_tokens,
         }
         if self._logprobs and not {"logprobs", "top_logprobs"} & self._dropped.keys():
-            wanted |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            wanted |= {"logprobs": True, "top_logprobs": replies.TOP_LOGPROBS}
         if self._is_routed:
             wanted["provider"] = {"require_parameters": True}
         return wanted
@@ -180,14 +165,10 @@ class OpenAIJudge(servers.BatchJudge):
         return body
 
     def _refused(
-        self, status: int, error: ServerError, sent: Mapping[str, Any], request: Request
+        self, status: int, error: replies.ServerError, sent: Mapping[str, Any], request: Request
     ) -> str | None:
-        if (
-            status in (404, 405)
-            and VERSION not in self._dropped
-            and self._added_version
-            and "model" not in error.message.lower()
-        ):
+        absent = status in (404, 405) and "model" not in error.message.lower()
+        if absent and self._added_version and VERSION not in self._dropped:
             return VERSION
         parts = dict(sent)
         if SYSTEM not in self._dropped and request.messages[0].role == "system":
@@ -196,44 +177,45 @@ class OpenAIJudge(servers.BatchJudge):
             parts[BOUNDS] = True
         return super()._refused(status, error, parts, request)
 
-    def _said(self, answer: dict[str, Any], request: Request, target: CallTarget) -> VendorReply:
+    def _said(self, answer: dict[str, Any], target: replies.CallTarget) -> replies.VendorReply:
         choices = answer.get("choices")
         if choices == []:
             raise CallError("empty", f"{target.server} sent a completion without an answer", retry=True)
         choice = choices[0] if isinstance(choices, list) else None
         if not isinstance(choice, dict):
-            raise bad_body(target.server, self.expected, "It is JSON, but not a chat completion.")
+            raise replies.bad_body(target.server, self.expected, "It is JSON, but not a chat completion.")
         if choice.get("error"):
-            raise self._error_inside(choice, target)
+            raise replies.error_inside(choice, target)
         message = choice.get("message")
         if not isinstance(message, dict):
-            raise bad_body(target.server, self.expected, "The choice has no message.")
+            raise replies.bad_body(target.server, self.expected, "The choice has no message.")
         content = message.get("content")
         if isinstance(content, list):
             parts = [part if isinstance(part, dict) else {"text": part} for part in content]
             read = [part for part in parts if part.get("type", "text") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        thoughts = [
-            sound_text(part_of({"of": part}, "of").get("text")) for part in list_of(message, _DETAILS)
-        ]
-        return VendorReply(
+        thoughts = (sound_text(part.get("text")) for part in objects_of(message, _DETAILS))
+        thinking = sound_text(message.get("reasoning_content") or message.get("reasoning"))
+        return replies.VendorReply(
             text=text_or_json(content),
-            thinking=sound_text(message.get("reasoning_content") or message.get("reasoning"))
-            or "".join(thoughts),
+            thinking=thinking or "".join(thoughts),
             model=sound_text(answer.get("model")),
             stop=sound_text(choice.get("finish_reason")),
             tokens=part_of(choice, "logprobs").get("content"),
-            places={"tool call": called_with(message), "field “parsed”": text_or_json(message.get("parsed"))},
+            places={
+                "tool call": replies.called_with(message),
+                "field “parsed”": text_or_json(message.get("parsed")),
+            },
             refusal=str(message.get("refusal") or ""),
         )
 
-    def _check_said(self, said: VendorReply, body: servers.RequestBody) -> None:
+    def _check_said(self, said: replies.VendorReply, sent: dict[str, Any]) -> None:
         """The server may know only the older `max_tokens`: an answer is cut long before the cap that we sent, and not by a
         full context, which comes near the cap or after many tokens. An answer that is complete was not cut."""
-        cap, tokens = whole(body.sent.get(CAP)), said.usage.output
+        cap, tokens = whole(sent.get(CAP)), said.usage.output
         short = said.stop == "length" and cap and tokens is not None and tokens <= min(cap // 2, 256)
-        if short and as_json(said.text) is None:
+        if short and replies.as_json(said.text) is None:
             raise servers.RejectedPartError(CAP, said.usage)
 
     @staticmethod
@@ -244,7 +226,7 @@ class OpenAIJudge(servers.BatchJudge):
         arguments, tokens, finish = "", [], None
         for event in events:
             answer |= {k: v for k, v in event.items() if k != "choices" and v is not None}
-            choice = next((each for each in list_of(event, "choices")[:1] if isinstance(each, dict)), {})
+            choice = next(iter(objects_of(event, "choices")), dict[str, Any]())
             delta = part_of(choice, "delta") or part_of(choice, "message")
             for name in ("content", "reasoning_content", "reasoning", "refusal"):
                 if isinstance(delta.get(name), str):

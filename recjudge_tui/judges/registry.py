@@ -9,7 +9,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
@@ -24,7 +24,8 @@ class Judge(Protocol):
     """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name of
     its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a stored
     reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its server takes
-    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself."""
+    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself. A
+    built-in one that sends keys also has `secrets` and `check_trust` (`servers.HttpJudge`)."""
 
     name: str
     rater_kind: RaterKind
@@ -44,19 +45,6 @@ class Judge(Protocol):
         ...
 
 
-@runtime_checkable
-class SendsSecrets(Protocol):
-    """A judge that sends keys."""
-
-    def secrets(self) -> tuple[Sent, ...]:
-        """What it would send where: the variables that are set or named, and the servers."""
-        ...
-
-    def check_trust(self) -> None:
-        """Raise UntrustedError, as `prepare` does before it reads a secret; nothing is sent."""
-        ...
-
-
 def takes_images(judge: Judge) -> bool:
     """Whether requests to the judge may have images, which a judge declares by the attribute `takes_images`. `recjudge
     judge test` shows whether its model can see them."""
@@ -64,7 +52,6 @@ def takes_images(judge: Judge) -> bool:
 
 
 # ---- judges of other packages ------------------------------------------------------------------------------------
-
 
 T = TypeVar("T")
 # for a judge that does not block this is ages
@@ -225,14 +212,13 @@ def make_judge(spec: JudgeSpec) -> Judge:
 def secrets_of(spec: JudgeSpec) -> tuple[Sent, ...]:
     """Which secrets the judge would send to which servers: variables that are set or named."""
     if spec.provider in _BUILT_IN:
-        judge = make_judge(spec)
-        return judge.secrets() if isinstance(judge, SendsSecrets) else ()
+        secrets: Callable[[], tuple[Sent, ...]] = getattr(make_judge(spec), "secrets", tuple)
+        return secrets()
     named = [name for name in (spec.api_key_env, *(name for _, name in spec.header_env)) if name]
     # a judge of another package finds its key itself, and only it knows its server
     variables = named or [f"the key of {spec.provider}"] * bool(spec.base_urls)
-    return pairs_of(variables, spec.base_urls) or tuple(
-        Sent(name, f"the server of {spec.provider}") for name in named
-    )
+    its = f"the server of {spec.provider}"
+    return pairs_of(variables, spec.base_urls) or tuple(Sent(name, its) for name in named)
 
 
 def trust_typed(spec: JudgeSpec) -> None:
@@ -243,6 +229,5 @@ def trust_typed(spec: JudgeSpec) -> None:
 
 def check_trust(spec: JudgeSpec) -> None:
     """Raise UntrustedError if the judge would send a secret to a server that this user has not confirmed for it."""
-    judge = make_judge(spec)
-    if isinstance(judge, SendsSecrets):
-        judge.check_trust()
+    check: Callable[[], object] = getattr(make_judge(spec), "check_trust", tuple)
+    check()

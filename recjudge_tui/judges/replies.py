@@ -11,8 +11,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import httpx2 as httpx
@@ -53,7 +52,7 @@ _REFUSED = {
 
 class VendorReply(NamedTuple):
     """What one answer says. `tokens` is the list of token probabilities, `places` are texts outside the content by the
-    name of their place, `refusal` is what the model says where it refuses, `noted` is stored with the parameters sent."""
+    name of their place, `refusal` is what the model says where it refuses."""
 
     text: str
     thinking: str = ""
@@ -62,7 +61,6 @@ class VendorReply(NamedTuple):
     tokens: object = None
     places: Mapping[str, str] = {}
     refusal: str = ""
-    noted: Mapping[str, Any] = {}
     usage: Usage = Usage()
 
 
@@ -70,27 +68,20 @@ def usage_of(answer: Mapping[str, Any], counts: Mapping[str, str]) -> Usage:
     """The server's token counts and cost in the body of an answer; empty if there are none. `counts` names where each
     field of Usage is: `usage.input|input` is the first of two places that has one, and what follows a `+` is added to it."""
 
-    def at(place: Sequence[str]) -> Any:
+    def at(place: str) -> Any:
         part: Any = answer
-        for name in place:
+        for name in place.split("."):
             part = part.get(name) if isinstance(part, dict) else None
         return part
 
     found: dict[str, Any] = {}
     for name, places in counts.items():
-        first, more = _places(places)
-        value = next((value for place in first if (value := at(place)) is not None), None)
+        first, *more = places.split("+")
+        value = next((value for place in first.split("|") if (value := at(place)) is not None), None)
         if more and (count := whole(value)) is not None:
             value = count + sum(whole(at(place)) or 0 for place in more)
         found[name] = value
     return Usage(**found)
-
-
-@lru_cache(maxsize=64)
-def _places(places: str) -> tuple[list[list[str]], list[list[str]]]:
-    """The names on the way to each place: to the first one that has a value, and to those that are added to it."""
-    first, *more = places.split("+")
-    return [place.split(".") for place in first.split("|")], [place.split(".") for place in more]
 
 
 def added(first: Usage, second: Usage) -> Usage:
@@ -229,6 +220,11 @@ def list_of(entry: object, name: str) -> list[Any]:
     return part if isinstance(part, list) else []
 
 
+def objects_of(entry: object, name: str) -> list[dict[str, Any]]:
+    """The objects in the list under a name."""
+    return [part for part in list_of(entry, name) if isinstance(part, dict)]
+
+
 def called_with(message: Mapping[str, Any]) -> str:
     """What a message passes to tools, each text once, a line each: two that differ are no answer."""
     calls = [*list_of(message, "tool_calls"), {"function": message.get("function_call")}]
@@ -250,7 +246,6 @@ def as_json(text: str) -> Any:
 
 
 # ---- what an error means ---------------------------------------------------------------------------------------------
-
 
 LONGEST_DELAY_S = 3600.0
 LOADING_S = 2.0
@@ -298,9 +293,16 @@ def sound_text(value: object) -> str:
 def error_of(response: Answer) -> ServerError:
     """The error in an answer's body, in any of the usual shapes, else the beginning of the body."""
     try:
-        return error_in_body(response.json())
+        error = error_in_body(response.json())
     except ValueError:
-        return ServerError(one_line(response.text, 200), delay_s=_delay_in(response.text))
+        error = ServerError(one_line(response.text, 200), delay_s=_delay_in(response.text))
+    kind = amazon_kind(response).lower()
+    return replace(error, code=kind) if kind else error
+
+
+def amazon_kind(response: Answer) -> str:
+    """The kind of an error of Amazon's, which stands in a header in front of an address; empty for others."""
+    return str(response.headers.get("x-amzn-errortype", "")).partition(":")[0]
 
 
 def error_in_body(body: object) -> ServerError:
@@ -317,8 +319,7 @@ def error_in_body(body: object) -> ServerError:
     with suppress(RecursionError):
         message = message if isinstance(message, str) else json.dumps(message)
     text = message if isinstance(message, str) else "{…}"
-    details = fields.get("details")
-    hints = [part for part in (details if isinstance(details, list) else ()) if isinstance(part, dict)]
+    hints = objects_of(fields, "details")
     asked = next((f"retry in {part['retryDelay']}" for part in hints if part.get("retryDelay")), text)
     kinds = [fields.get("type"), *(part.get("reason") for part in hints)]
     return ServerError(
@@ -344,9 +345,11 @@ _STATUS_OF = {
 }  # fmt: skip
 
 
-def status_in(error: ServerError) -> int:
-    """The status of an error that was sent with status 200, as some gateways do; its code is then often the real one."""
-    return int(error.code) if _STATUS.fullmatch(error.code) else _STATUS_OF.get(error.kind, 502)
+def error_inside(body: dict[str, Any], target: CallTarget) -> RecjudgeError:
+    """What an error means that was sent with status 200, as some gateways do; its code is then often the real status."""
+    error = error_in_body(body)
+    status = int(error.code) if _STATUS.fullmatch(error.code) else _STATUS_OF.get(error.kind, 502)
+    return failure(status, httpx.Headers(), error, target)
 
 
 # a number of any length: the delay is cut anyway
@@ -496,14 +499,15 @@ def _meaning(status: int, error: ServerError) -> _Meaning:
     )
 
 
-def ends_a_run(status: int, error: ServerError) -> bool:
+def ends_a_run(response: Answer) -> bool:
     """Whether an answer to a question about the model shows that no call can work: key, credit or a redirect, not a server
     without information on models."""
-    return status not in (404, 405) and _meaning(status, error).kind in ("", "redirect")
+    status = response.status_code
+    return status not in (404, 405) and _meaning(status, error_of(response)).kind in ("", "redirect")
 
 
-def is_loading(status: int, error: ServerError) -> bool:
-    return _meaning(status, error).kind == "loading"
+def is_loading(response: Answer) -> bool:
+    return _meaning(response.status_code, error_of(response)).kind == "loading"
 
 
 _PROMPT_TOO_LONG = "The prompt is too long for the model"
@@ -513,12 +517,9 @@ def overflow(why: str, prompt_tokens: int | None = None, context: int | None = N
     sizes = [f"{prompt_tokens} tokens"] if prompt_tokens is not None else []
     sizes += [f"the context holds {context}"] if context is not None else []
     what = "Prompt and reply do not fit into the context" if re.search(_CAPS, why) else _PROMPT_TOO_LONG
-    return CallError(
-        "overflow",
-        ": ".join([what, *([", ".join(sizes)] if sizes else [])]),
-        why,
-        "Show less history or fewer items, lower --max-tokens, or serve the model with a larger context.",
-    )
+    title = ": ".join(filter(None, (what, ", ".join(sizes))))
+    step = "Show less history or fewer items, lower --max-tokens, or serve the model with a larger context."
+    return CallError("overflow", title, why, step)
 
 
 # ---- repairs -----------------------------------------------------------------------------------------------------
@@ -607,10 +608,6 @@ _NONE = re.compile(r"not a (?:multi-?modal|vision)|no endpoints|at most 0|only (
 _ONLY_TEXT = re.compile(r"content\b.{0,60}\b(?:must|should) be a (?:valid )?string", re.IGNORECASE)
 
 
-def has_images(request: Request) -> bool:
-    return any(message.images for message in request.messages)
-
-
 def sees_no_images(model: str, why: str) -> SightError:
     """The error for a model that cannot see images: no call with images can work."""
     title = f"The model “{model}” does not see images"
@@ -631,11 +628,8 @@ TOP_LOGPROBS = 5  # every server that returns alternatives returns at least this
 _DECODER = json.JSONDecoder()
 
 
-class Token(NamedTuple):
-    """A token of the reply, and the alternatives to it (itself included): bytes -> log-probability."""
-
-    written: bytes
-    alternatives: Mapping[bytes, float]
+# a token of the reply, and the alternatives to it (itself included): bytes -> log-probability
+Token = tuple[bytes, dict[bytes, float]]
 
 
 def label_confidence(request: Request, text: str, entries: object) -> float | None:
@@ -665,7 +659,7 @@ def label_confidence(request: Request, text: str, entries: object) -> float | No
         return None
     tokens = _tokens(entries)
     # thinking may stand before the text
-    begin = b"".join(token.written for token in tokens).rfind(text.encode("utf-8", "replace"))
+    begin = b"".join(written for written, _ in tokens).rfind(text.encode("utf-8", "replace"))
     if begin < 0:
         return None
     start = begin + len(text[: place[0]].encode("utf-8", "replace"))
@@ -725,18 +719,16 @@ def _value_place(text: str, field: str, labels: list[Any]) -> tuple[int, Any] | 
 
 def _tokens(entries: object) -> list[Token]:
     """The tokens that the server listed; empty if one entry is malformed."""
-    tokens = []
+    tokens: list[Token] = []
     for entry in entries if isinstance(entries, list) else ():
         if (written := _written(entry)) is None:
             return []
-        listed = entry.get("top_logprobs")
-        alternatives = {}
-        for other in listed if isinstance(listed, list) else ():
+        tokens.append((written, alternatives := {}))
+        for other in list_of(entry, "top_logprobs"):
             name = _written(other)
             logprob = other.get("logprob") if name is not None else None
             if isinstance(logprob, int | float) and not isinstance(logprob, bool) and logprob <= 0.0:
                 alternatives[name or b""] = float(max(logprob, _LEAST_LOGPROB))
-        tokens.append(Token(written, alternatives))
     return tokens
 
 

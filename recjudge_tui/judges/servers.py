@@ -36,7 +36,6 @@ PREPARE_S = 15.0
 LOADED_WITHIN_S = 600.0
 ASIDE_S = 5.0
 _NO_URL = re.compile(r"[\s\x00-\x20\x7f\\\\<>\"^`{|}]")
-
 _NOTHING = Usage()
 T = TypeVar("T")
 
@@ -149,28 +148,14 @@ def _fault_of(url: str) -> str:
 # Claude refuses a schema with bounds, wherever it is served (its own API, Bedrock, resellers with OpenAI's API),
 # and so does Azure. The bounds are checked when the reply is read.
 _BOUNDS = ("minimum", "maximum", "maxLength", "maxItems")
-_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-class RequestBody(NamedTuple):
-    """The body of one request. `sent` are its parameters beside model and messages. `recorded` are the same parameters as
-    stored with the call: of the schema, which the prompt determines, only the mode."""
-
-    content: dict[str, Any]
-    sent: Mapping[str, Any]
-    recorded: dict[str, Any]
-
-
-def written(body: Mapping[str, Any]) -> bytes:
+def written(body: object) -> bytes:
     """The body as JSON. Characters that UTF-8 cannot hold become question marks."""
     try:
         return to_json(body, inf_nan_mode="constants")  # five times as fast
     except PydanticSerializationError:
-        return _as_json(body).encode("utf-8", "replace")
-
-
-def typed_text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text}
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def content_of(message: Message, image: Callable[[str], dict[str, Any]]) -> str | list[dict[str, Any]]:
@@ -179,7 +164,9 @@ def content_of(message: Message, image: Callable[[str], dict[str, Any]]) -> str 
     if not message.images:
         return message.content
     return [
-        typed_text(replies.sound_text(part)) if isinstance(part, str) else image(as_base64(part))
+        {"type": "text", "text": replies.sound_text(part)}
+        if isinstance(part, str)
+        else image(as_base64(part))
         for part in message.parts()
         if not isinstance(part, str) or part.strip()
     ]
@@ -232,10 +219,9 @@ def curl_command(call: WireCall) -> str:
 class RejectedPartError(Exception):
     """The server refuses a part of the request; `usage` is what its answer cost, if a model wrote one."""
 
-    def __init__(self, part: str, usage: Usage | None = None) -> None:
+    def __init__(self, part: str, usage: Usage = _NOTHING) -> None:
         super().__init__(part)
-        self.part = part
-        self.usage = usage or Usage()
+        self.part, self.usage = part, usage
 
 
 class QuietHeaders(httpx.Headers):
@@ -377,13 +363,10 @@ class HttpJudge(ABC):
                     ) from None
             except CallError as error:
                 if paid != _NOTHING:
-                    error.usage = replies.added(
-                        paid, error.usage if isinstance(error.usage, Usage) else Usage()
-                    )
+                    counted = error.usage if isinstance(error.usage, Usage) else _NOTHING
+                    error.usage = replies.added(paid, counted)
                 raise
             else:
-                if paid == _NOTHING:
-                    return reply
                 return reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
 
     @abstractmethod
@@ -404,9 +387,7 @@ class HttpJudge(ABC):
         return JudgeError(f"No server at {', '.join(self.urls)}", cause, step)
 
     @abstractmethod
-    def _said(
-        self, answer: dict[str, Any], request: Request, target: replies.CallTarget
-    ) -> replies.VendorReply:
+    def _said(self, answer: dict[str, Any], target: replies.CallTarget) -> replies.VendorReply:
         """What an answer with status 200 says. Raises like `ask`."""
 
     def _refused(
@@ -421,30 +402,26 @@ class HttpJudge(ABC):
         """The error for an answer with a status other than 200."""
         return replies.failure(response.status_code, response.headers, error, self._target(url))
 
-    def _error_in(self, response: Answer) -> replies.ServerError:
-        return replies.error_of(response)
-
     async def _attempt(self, request: Request, deadline: float) -> Reply:
-        body = self._body(request)
-        post = partial(self._post, written(body.content), deadline)
+        content, sent = self._body(request)
+        post = partial(self._post, written(content), deadline)
         url, response, latency_s = await self._endpoints.call(post, request.seat)
         if response.status_code == 200:
-            return self._read(response, url, request, body, latency_s)
-        error = self._error_in(response)
-        if replies.has_images(request) and replies.is_blind(response.status_code, error):
+            return self._read(response, url, request, sent, latency_s)
+        error = replies.error_of(response)
+        has_images = any(message.images for message in request.messages)
+        if has_images and replies.is_blind(response.status_code, error):
             raise replies.sees_no_images(self._model, self._scrub(error.message))
-        if (refused := self._refused(response.status_code, error, body.sent, request)) is not None:
+        if (refused := self._refused(response.status_code, error, sent, request)) is not None:
             raise RejectedPartError(refused)
         fault = self._meaning(url, response, error, request)
-        if (
-            isinstance(fault, CallError)
-            and (counted := replies.usage_of(replies.object_in(response), self.counts)) != _NOTHING
-        ):
+        counted = replies.usage_of(replies.object_in(response), self.counts)
+        if isinstance(fault, CallError) and counted != _NOTHING:
             fault.usage = counted
         raise self._endpoints.pause_server(url, fault)
 
     def _read(
-        self, response: Answer, url: str, request: Request, body: RequestBody, latency_s: float | None
+        self, response: Answer, url: str, request: Request, sent: dict[str, Any], latency_s: float | None
     ) -> Reply:
         """The reply in an answer; an error sent with status 200 is raised as what it is. Every CallError has the server's
         token counts."""
@@ -453,11 +430,11 @@ class HttpJudge(ABC):
             answer = replies.json_object(response, target, self.expected, type(self).fold)
             usage = replies.usage_of(answer, self.counts)
             if answer.get("error"):
-                raise self._error_inside(answer, target)
-            said = self._said(answer, request, target)._replace(usage=usage)
+                raise replies.error_inside(answer, target)
+            said = self._said(answer, target)._replace(usage=usage)
             if latency_s is not None:
-                self._check_said(said, body)
-            return self._reply(said, request, body, latency_s)
+                self._check_said(said, sent)
+            return self._reply(said, request, sent, latency_s)
         except CallError as error:
             error.usage = usage if error.usage is None else error.usage
             raise
@@ -468,17 +445,18 @@ class HttpJudge(ABC):
             text = key.scrub(text)
         return text
 
-    def _body(self, request: Request) -> RequestBody:
+    def _body(self, request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The body of a request, and its parameters beside model and messages."""
         wanted = with_options(self._wanted(request), request.sampling.extra)
         sent = {name: value for name, value in wanted.items() if name not in self._dropped}
-        recorded = {**sent, self.schema_part: "json_schema"} if self.schema_part in sent else sent
-        return RequestBody(self._content(request, sent), sent, recorded)
+        return self._content(request, sent), sent
 
     def _reply(
-        self, said: replies.VendorReply, request: Request, body: RequestBody, latency_s: float | None
+        self, said: replies.VendorReply, request: Request, sent: dict[str, Any], latency_s: float | None
     ) -> Reply:
-        """The reply in what an answer says. Raises CallError as `finished`."""
-        scrub = self._scrub
+        """The reply in what an answer says. Of the schema, which the prompt determines, only the mode is recorded. Raises
+        CallError as `finished`."""
+        scrub, has_schema = self._scrub, self.schema_part in sent
         text, thinking = replies.split_thinking(said.text, said.thinking)
         bare = text.strip()
         reply = Reply(
@@ -486,12 +464,12 @@ class HttpJudge(ABC):
             thinking=scrub(thinking),
             model=scrub(said.model),
             stop=scrub(said.stop),
-            structured=self.schema_part in body.sent and f"{bare[:1]}{bare[-1:]}" == "{}",
+            structured=has_schema and f"{bare[:1]}{bare[-1:]}" == "{}",
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
             label_confidence=replies.label_confidence(request, text, said.tokens),
-            sent={**body.recorded, **said.noted},
+            sent={**sent, self.schema_part: "json_schema"} if has_schema else sent,
             dropped=tuple(self._dropped),
         )
         # what the server itself calls thinking, or what follows a tag without an end; between tags nothing is read
@@ -505,12 +483,8 @@ class HttpJudge(ABC):
             self._dropped.update(dict.fromkeys(known.refused))
             self._logprobs = known.logprobs is True
 
-    def _check_said(self, said: replies.VendorReply, body: RequestBody) -> None:  # noqa: B027 - most ignore nothing
+    def _check_said(self, said: replies.VendorReply, sent: dict[str, Any]) -> None:  # noqa: B027 - most ignore nothing
         """Raises RejectedPartError for a part of the request that the server has ignored."""
-
-    def _error_inside(self, body: dict[str, Any], target: replies.CallTarget) -> RecjudgeError:
-        error = replies.error_in_body(body)
-        return replies.failure(replies.status_in(error), httpx.Headers(), error, target)
 
     async def _post(
         self, content: bytes, deadline: float, url: str, path: str = ""
@@ -552,13 +526,11 @@ class HttpJudge(ABC):
                 raise
             except CallError as error:
                 raise JudgeError(error.title, error.cause, f"{hint}{error.next_step}") from None
-            if not (
-                response.status_code >= 500
-                and replies.is_loading(response.status_code, replies.error_of(response))
-            ):
-                return self._scrubbed(response)
+            response = self._scrubbed(response)
+            if response.status_code < 500 or not replies.is_loading(response):
+                return response
             if time.monotonic() > until:
-                raise self._unusable(url, self._scrubbed(response))
+                raise self._unusable(url, response)
             await asyncio.sleep(replies.LOADING_S)
 
     def _unusable(self, url: str, response: Answer) -> JudgeError:
@@ -601,9 +573,11 @@ class HttpJudge(ABC):
         return "" if self._has_address else self.default_key.partition("_")[0]
 
     def check_trust(self) -> None:
+        """Raise UntrustedError, as `prepare` does before it reads a secret; nothing is sent."""
         check_trust(self._variables(), self.urls, self._own)
 
     def secrets(self) -> tuple[Sent, ...]:
+        """What it would send where: the variables that are set or named, and the servers."""
         named = {self._key_variable, *(variable for _, variable in self._header_env)}
         return pairs_of((name for name in self._variables() if name in named or is_set(name)), self.urls)
 
@@ -614,15 +588,13 @@ class HttpJudge(ABC):
         """The call that sent `request`, with the parameters `recorded` with it and without those the server refused. No
         key is looked up: its header contains `$NAME`."""
         before, self._dropped = self._dropped, dict.fromkeys(dropped)
-        body, url = dict(self._body(request).content), self._chat_url(self.urls[0])
+        body, url = dict(self._body(request)[0]), self._chat_url(self.urls[0])
         self._dropped = before
         # the schema is recorded by its mode only
         body.update({k: v for k, v in recorded.items() if k in body and v != "json_schema"})
         headers = {"Content-Type": "application/json"}
-        variable = self._key_variable or (
-            self.default_key if urlsplit(url).hostname == self.keyed_host else ""
-        )
-        if variable:
+        is_own = urlsplit(url).hostname == self.keyed_host
+        if variable := self._key_variable or (self.default_key if is_own else ""):
             headers |= self._key_header(Key(variable, f"${variable}"))
         headers |= {name: f"${named}" for name, named in self._header_env}
         return WireCall(url, headers, body)
@@ -664,9 +636,9 @@ class BatchJudge(HttpJudge):
 
     def batch_body(self, request: Request) -> bytes:
         """The body that `ask` would send."""
-        return written(self._body(request).content)
+        return written(self._body(request)[0])
 
     def read_batch(self, body: bytes, request: Request) -> Reply:
         """The reply in the body of a batch's result. Raises like `ask`."""
         response = self._scrubbed(Answer(200, httpx.Headers(), body))
-        return self._read(response, self.urls[0], request, self._body(request), None)
+        return self._read(response, self.urls[0], request, self._body(request)[1], None)

@@ -76,9 +76,8 @@ def stopping_criterion(
     if protocol.facts.of_pairs:
         pairs, best, scale = compared, None, 1.0
     else:
-        pairs = [
-            p for p in combinations(sorted({a for a, _ in compared}), 2) if settings.baseline in ("", *p)
-        ]
+        systems = sorted({a for a, _ in compared})
+        pairs = [pair for pair in combinations(systems, 2) if settings.baseline in ("", *pair)]
         best, scale = max(prompt.labels_of(deciding_aspect(prompt)), key=lambda label: label.value), 2.0
     if not pairs:
         return None

@@ -33,15 +33,7 @@ from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt
 from recjudge_tui.domain.protocols import LINES, OVERALL, THEMES, ProtocolFacts, protocol_facts
 from recjudge_tui.errors import PromptError, ReplyFault
 from recjudge_tui.protocols.rendering import as_data, messages, profile_messages, system_text
-from recjudge_tui.protocols.replies import (
-    PROFILE_FIELD,
-    Fields,
-    label_of,
-    name_key,
-    read_fields,
-    read_lines,
-    text_of,
-)
+from recjudge_tui.protocols.replies import PROFILE_FIELD, label_of, name_key, read_fields, read_lines, text_of
 
 # answers about one case and aspect, by the order shown; None where the call failed
 AnswersByOrder = Mapping[Order, Answer | None]
@@ -126,16 +118,7 @@ def answer_schema(prompt: Prompt, aspect: str) -> dict[str, Any]:
     return {"type": "string", "enum": replies}
 
 
-def only_answer(_: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """The rule for cases that are asked once: the answer itself."""
-    answer, rule = next(iter(answers.values()), None), "as answered"
-    if answer is None:
-        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note="the call failed")
-    value, label, confidence = answer.value, answer.label, answer.confidence
-    return VerdictDraft(aspect=aspect, state="ok", value=value, label=label, rule=rule, confidence=confidence)
-
-
-# ---- both orders -------------------------------------------------------------------------------------------------
+# ---- verdicts ----------------------------------------------------------------------------------------------------
 
 BOTH_ORDERS = "both orders"
 ONE_ORDER = "one order"
@@ -156,16 +139,15 @@ def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> Label
 
 
 def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """Orders that agree give their common answer. Orders that disagree give a tie, marked as position-dependent. On a
-    graded scale, two answers in the same direction give the weaker one. If the call of either order failed, the verdict is
-    failed, never a tie."""
-    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER
+    """One answer counts as it is. Orders that agree give their common answer. Orders that disagree give a tie, marked as
+    position-dependent. On a graded scale, two answers in the same direction give the weaker one. If the call of either
+    order failed, the verdict is failed, never a tie."""
+    rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER if any(answers) else "as answered"
     given = [answer for answer in answers.values() if answer is not None]
     if len(given) < len(answers) or not given:
-        missing = ", ".join(order or "only" for order, answer in answers.items() if answer is None)
-        return VerdictDraft(
-            aspect=aspect, state="failed", rule=rule, note=f"the call in order {missing} failed"
-        )
+        missing = ", ".join(order for order, answer in answers.items() if answer is None)
+        note = f"the call in order {missing} failed" if missing else "the call failed"
+        return VerdictDraft(aspect=aspect, state="failed", rule=rule, note=note)
     weakest = min(given, key=lambda answer: abs(answer.value))
     values = [answer.value for answer in given]
     consistent = min(values) * max(values) > 0 or not any(values)
@@ -217,7 +199,7 @@ def parse_ratings(prompt: Prompt, material: Material, reply: Reply, order: Order
 
 def _parsed(
     prompt: Prompt, reply: Reply, order: Order, aspects: tuple[AspectSpec, ...]
-) -> tuple[ParsedReply, Fields]:
+) -> tuple[ParsedReply, dict[str, Any]]:
     """An answer for each aspect, in the order of the systems, all with the reply's reasoning; and the fields read."""
     fields, parsed_by = read_fields(prompt, reply, aspects)
     sure = reply.label_confidence if len(aspects) == 1 else None
@@ -321,9 +303,9 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
 
 
 _PAIR_FORM = partial(ratings_form, name="pair_verdict")
-_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, only_answer)
+_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, adjudicate)
 _PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _PAIR_FORM, parse_ratings, adjudicate)
-_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, only_answer)
+_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, adjudicate)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each
     for each in (
@@ -334,8 +316,8 @@ PROTOCOLS: dict[str, Protocol] = {
         replace(_RATING, facts=protocol_facts("explanation")),
         replace(_PAIRWISE, facts=protocol_facts(ADVERSARIAL), orders=("ab",)),
         replace(_POINTWISE, facts=protocol_facts(PLANTED)),
-        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse, only_answer),
-        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_form, parse_ratings, only_answer),
+        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse, adjudicate),
+        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_form, parse_ratings, adjudicate),
     )
 }
 
@@ -436,11 +418,10 @@ class FlagReader:
             folded = line.casefold()
             named = [key for key in self._issues if _issue(key).search(folded)]
             found = _issue(named[0]).search(folded) if len(named) == 1 else None
-            if found is None:
-                raise ReplyFault(
-                    f"“{line.strip()[:60]}” is no flagged item: name its place, one issue type, and the reason"
-                )
             item = line.strip()
+            if found is None:
+                needs = "name its place, one issue type, and the reason"
+                raise ReplyFault(f"“{item[:60]}” is no flagged item: {needs}")
             if place := _PLACE.match(line):
                 item = next(filter(None, place.groups()))
             elif len(t := [t for t in self._ids if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", folded)]) == 1:

@@ -21,7 +21,7 @@ from jinja2 import (
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.calls import Message, PlacedImage
 from recjudge_tui.domain.event_types import RATING, action_of
-from recjudge_tui.domain.material import ItemView, Material, ShownEvent
+from recjudge_tui.domain.material import ItemView, Material, ShownEvent, bounds
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import PromptError
@@ -142,7 +142,8 @@ def _system_text(key: sandbox.Same, top_k: int, aspect: str) -> str:
 
 def _bounds(top_k: int, length: int) -> dict[str, Any]:
     """The items asked for, and how many fitting ones make a list of this length good and partial."""
-    return {"top_k": top_k, "good_from": bound(0.7, length), "partial_from": bound(0.4, length)}
+    good_from, partial_from = bounds(length)
+    return {"top_k": top_k, "good_from": good_from, "partial_from": partial_from}
 
 
 @lru_cache(maxsize=32)
@@ -219,11 +220,6 @@ def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Messa
         Message(role="system", content=_rendered(prompt, prompt.profile.system, "system", names)),
         Message(role="user", content=_rendered(prompt, prompt.profile.user, "user", names)),
     )
-
-
-def bound(share: float, top_k: int) -> int:
-    """ceil(share * K), exact for one decimal: ceil(0.7 * 10) is 7, not 8."""
-    return -(-round(share * 10) * top_k // 10)
 
 
 @lru_cache(maxsize=2)

@@ -61,9 +61,8 @@ def _without_thinking(text: str) -> str:
         opens = not (mark["end"] or mark["final"])
         # what stands before an end without a beginning is thinking too: a server may have sent the beginning
         if opens and not thinking and text[place : mark.start()].strip():
-            raise ReplyFault(
-                "it has thinking (a tag such as <think>) in the middle; the answer must come after it"
-            )
+            fault = "it has thinking (a tag such as <think>) in the middle; the answer must come after it"
+            raise ReplyFault(fault)
         thinking, place = opens, mark.end()
     if thinking:
         raise ReplyFault("it has thinking and no answer after it")
@@ -103,11 +102,8 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
     specs = tuple({label.reply: label for a in wanted for label in prompt.labels_of(a.name)}.values())
     labels = tuple(label.reply for label in specs)
     objects = json_objects(text, {*(name for aspect in wanted for name in _names(aspect)), *labels})
-    given = [
-        each
-        for each in objects
-        if any(_given(each.fields, a) for a in wanted) and not _is_example(prompt, each.fields)
-    ]
+    given = [each for each in objects if any(_given(each.fields, aspect) for aspect in wanted)]
+    given = [each for each in given if not _is_example(prompt, each.fields)]
     lines = _prose(text, objects).split("\n")
     flagged = flagged_section(lines, wanted) if prompt.issues and not given else ""
     labelled = [*label_lines(lines, wanted), *summary_lines(lines, wanted, strict=not given)]
@@ -279,17 +275,15 @@ def _check_agreement(
 ) -> None:
     """Raise ReplyFault where two objects differ in more than their words, or two places name different labels."""
     for first, second in itertools.pairwise(each.fields for each in given):
-        if any(
-            second.get(name, value) != value for name, value in first.items() if not isinstance(value, str)
-        ):
+        told = (name for name, value in first.items() if not isinstance(value, str))
+        if any(second.get(name, first[name]) != first[name] for name in told):
             raise ReplyFault("it has two JSON objects that differ")
     for aspect in wanted:
         labels = tuple(label.reply for label in prompt.labels_of(aspect.name))
         values = [value for answer in given for value in _given(answer.fields, aspect)]
         values = [value for value in values if not is_placeholder(str(value), labels)]
-        values += [
-            line.value for line in labelled if line.aspect == aspect and not argues(line.value, labels)
-        ]
+        named = [line.value for line in labelled if line.aspect == aspect]
+        values += [value for value in named if not argues(value, labels)]
         stated = dict.fromkeys(_readable(prompt, aspect, value) or str(value)[:60] for value in values)
         if len(stated) > 1:
             shown = " and ".join(f"“{value}”" for value in stated)
@@ -306,9 +300,8 @@ def _check_beside(
         value = values.pop()
         if isinstance(value, dict):
             if names & set(map(name_key, value)):
-                raise ReplyFault(
-                    "the fields asked for are in a JSON object within another one, or hold no label"
-                )
+                fault = "the fields asked for are in a JSON object within another one, or hold no label"
+                raise ReplyFault(fault)
             values += value.values()
         elif isinstance(value, list):
             values += value
@@ -338,7 +331,6 @@ def _spelled_out(prompt: Prompt, lines: list[str], labelled: list[LabelLine]) ->
 
 
 # ---- JSON --------------------------------------------------------------------------------------------------------
-
 
 Fields = dict[str, Any]
 
@@ -485,17 +477,10 @@ def _sound(text: str, value: Any) -> Any:
     """The value with U+FFFD for lone surrogates, which JSON can escape but a database cannot store."""
     if "\\ud" not in text and "\\uD" not in text:
         return value
-    if isinstance(value, str):
-        return _LONE.sub("\ufffd", value)
-    if isinstance(value, list):
-        return [_sound(text, part) for part in value]
-    if isinstance(value, dict):
-        return {_sound(text, name): _sound(text, part) for name, part in value.items()}
-    return value
+    return json.loads(_LONE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
 # ---- profiles ----------------------------------------------------------------------------------------------------
-
 
 PROFILE_FIELD = "profile"
 LONGEST_PROFILE = 4000
@@ -542,10 +527,8 @@ def repeats_itself(text: str) -> bool:
         while border and end[place] != end[border]:
             border = borders[border - 1]
         borders.append(border + (end[place] == end[border]))
-    if any(
-        length >= max(_LEAST_REPEATED, 3 * (length - border))
-        for length, border in enumerate(borders, start=1)
-    ):
+    lengths = enumerate(borders, start=1)
+    if any(length >= max(_LEAST_REPEATED, 3 * (length - border)) for length, border in lengths):
         return True
     sentences = [part for part in map(str.strip, _SENTENCE.split(end)) if len(part) > 10][:20]
     return len(sentences) >= 8 and len(set(sentences)) * 3 <= len(sentences)
@@ -588,9 +571,7 @@ class LabelLine(NamedTuple):
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
     """The lines, and the parts of lines after a semicolon or a full stop, that begin with the name of an aspect and a
     colon or an equals sign."""
-    by_name = {
-        name_key(name): aspect for aspect in aspects for name in (aspect.field, aspect.name, *aspect.aliases)
-    }
+    by_name = {name_key(name): aspect for aspect in aspects for name in (aspect.name, *_names(aspect))}
     names = "|".join(map(_spelled, by_name))
     begins = re.compile(rf"({names})[ \t*]*[:=](.*)", re.IGNORECASE | re.DOTALL)
     between = re.compile(rf"(?<!\d)[;.]['\"’”]?\s{{1,3}}(?=(?:{names}):)", re.IGNORECASE)
@@ -616,12 +597,10 @@ def flagged_section(lines: list[str], aspects: tuple[AspectSpec, ...]) -> str:
     starts = [number for number, line in enumerate(lines) if _FLAGGED.match(line)]
     if len(starts) != 1:
         return ""
-    end = start = starts[0]
-    while (end := end + 1) < len(lines) and not (
-        _HEADING.match(lines[end]) or label_lines([lines[end]], aspects)
-    ):
-        pass
-    first = _FLAGGED.sub("", lines[start], count=1)
+    start = starts[0]
+    later = range(start + 1, len(lines))
+    ends = (n for n in later if _HEADING.match(lines[n]) or label_lines([lines[n]], aspects))
+    end, first = next(ends, len(lines)), _FLAGGED.sub("", lines[start], count=1)
     section = "\n".join([first, *lines[start + 1 : end]])
     lines[start:end] = [""] * (end - start)
     return section
@@ -727,12 +706,9 @@ def _claim(aspects: tuple[AspectSpec, ...], labels: tuple[str, ...]) -> re.Patte
 def _raised_again(after: str, aspect: AspectSpec, claim: re.Pattern[str]) -> str | None:
     """A mention of the aspect that asks for it or gives it a value, but names no label."""
     name = "|".join(map(_spelled, {aspect.field, aspect.name}))
-    for mention in re.finditer(
-        rf"\b(?:{name})\b(?:\W{{0,4}}[:=]|[^.!?\n]{{0,60}}[?？])", after, re.IGNORECASE
-    ):
-        if not claim.match(after, mention.start()):
-            return _shown(mention)
-    return None
+    raised = rf"\b(?:{name})\b(?:\W{{0,4}}[:=]|[^.!?\n]{{0,60}}[?？])"
+    mentions = re.finditer(raised, after, re.IGNORECASE)
+    return next((_shown(m) for m in mentions if not claim.match(after, m.start())), None)
 
 
 def _states(claim: re.Match[str], names: tuple[str, ...]) -> bool:

@@ -287,18 +287,15 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             return getattr(obj, attribute)
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
+        what = described(obj)
+        refused = f"a template may not use “{attribute}” of {what}"
         # a key of the data may begin with “_”, and a template may ask whether it exists
         if attribute.startswith("_") and type(obj) is not dict:
-            raise SecurityError(
-                f"a template may not use “{attribute}” of {described(obj)}, or any other name that begins with “_”"
-            )
-        what = described(obj)
+            raise SecurityError(f"{refused}, or any other name that begins with “_”")
         usable = ", ".join(obj if isinstance(obj, Record) else _methods(obj))
         keys = "its keys and " if type(obj) is dict else ""
         hint = f"{what} has no “{attribute}” for a template; a template may use {keys}{usable}"
-        return self.undefined(
-            hint if usable else f"a template may not use “{attribute}” of {what}", obj, attribute
-        )
+        return self.undefined(hint if usable else refused, obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """`obj[argument]`: a key or an index; else the same as `obj.argument`."""
@@ -321,10 +318,8 @@ def _refused_part(node: nodes.Node) -> str:
     if kind not in _LANGUAGE:
         return _WRITTEN.get(kind, kind.casefold())
     if isinstance(node, _LITERALS) and getattr(node, "ctx", "load") == "load":
-        constant = all(
-            isinstance(part, (*_LITERALS, nodes.Pair, nodes.Const)) for part in node.find_all(nodes.Node)
-        )
-        return "" if constant else "[…]"
+        constant = (*_LITERALS, nodes.Pair, nodes.Const)
+        return "" if all(isinstance(part, constant) for part in node.find_all(nodes.Node)) else "[…]"
     return "recursive" if isinstance(node, nodes.For) and node.recursive else ""
 
 

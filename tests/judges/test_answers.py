@@ -13,7 +13,6 @@ import pytest
 from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges import openai as openai_judge
 from recjudge_tui.judges.openai import OpenAIJudge, make
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.replies import (
@@ -189,9 +188,8 @@ def test_where_nothing_follows_there_is_none(request_: Request, text: str, liste
 async def test_a_real_server_gives_logprobs_that_fit_its_text(
     llama_server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        openai_judge, "TOP_LOGPROBS", 5000
-    )  # its whole vocabulary: the grammar's choice is among it
+    # its whole vocabulary: the grammar's choice is among it
+    monkeypatch.setattr("recjudge_tui.judges.replies.TOP_LOGPROBS", 5000)
     judge = make(JudgeSpec(spec="openai:tiny-stair", base_urls=(llama_server.url,)))
     await judge.prepare(workload(known=Capabilities(logprobs=True)))
     request = Request(

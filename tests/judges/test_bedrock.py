@@ -136,6 +136,20 @@ async def test_a_bearer_token_is_sent_instead_of_a_signature(monkeypatch: pytest
     assert SECRET not in str(error)
 
 
+async def test_blocks_that_are_no_objects_are_left_out() -> None:
+    content = [
+        "odd",
+        None,
+        {"text": '{"category": "Good Match"}'},
+        {"reasoningContent": {"reasoningText": 1}},
+    ]
+    said = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"}
+    with serving(lambda line, n: answer(200, said)) as stub:
+        judge = await prepared(stub.url)
+        reply = await judge.ask(asking())
+    assert reply.text == '{"category": "Good Match"}'
+
+
 async def test_no_secret_is_in_a_reply_or_the_judge() -> None:
     echo = {
         "output": {"message": {"role": "assistant", "content": [{"text": f"{SECRET} {TOKEN}"}]}},

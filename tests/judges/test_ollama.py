@@ -11,7 +11,6 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.ollama import (
     OllamaJudge,
-    check_prompt_count,
     installed_models,
     make,
     server_urls,
@@ -103,10 +102,10 @@ LONG = asking("x" * 8000)  # at least 1,000 tokens
         {"prompt_eval_count": 20, "prompt_eval_cached_count": 10},  # whole by its own word, and yet too few
     ],
 )
-def test_a_prompt_that_was_cut_silently_is_an_overflow(counts: dict[str, int]) -> None:
-    with pytest.raises(CallError) as caught:
-        check_prompt_count(LONG, counts, 4096)
-    assert caught.value.kind == "overflow"
+async def test_a_prompt_that_was_cut_silently_is_an_overflow(counts: dict[str, int]) -> None:
+    with serving(in_turn(chat(**counts))) as stub:
+        error = await call_error(judge_at(stub.url), LONG)
+    assert error.kind == "overflow"
 
 
 async def test_a_model_too_big_for_the_memory_ends_the_run() -> None:

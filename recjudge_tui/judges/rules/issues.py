@@ -42,7 +42,14 @@ DURABLE = "durable-goods redundancy"
 PACING = "consumable pacing"
 OFF_CATEGORY = "off-category"
 OWNED = "already owned"
-
+# what to call one such item, and several
+NAMES = {
+    OWNED: ("already owned", "already owned"),
+    DURABLE: ("a second durable of a kind they have", "more durables of a kind they have"),
+    PACING: ("a refill long before it is due", "refills long before they are due"),
+    VARIATION: ("nearly the same as another", "nearly the same as others"),
+    OFF_CATEGORY: ("foreign to this user", "foreign to this user"),
+}
 COMPARING_DAYS = 60  # the user is still comparing durables viewed within this time
 COMPARED = 2  # ... if they viewed this many models; after a purchase one is enough
 # A refill is too early while more than this share of the last pack is left, and more than three weeks' supply,
@@ -108,11 +115,7 @@ def holdings_of(user: UserView) -> Holdings:
     # the last entry wins, so a purchase replaces a rating
     named = sorted(known, key=lambda e: action_of(e.type) == "bought")
     media = is_media(user)
-    durables: dict[str, ShownEvent] = {}
-    for event in bought:
-        kind = durable_kind(event.item) if event.item else None
-        if kind:
-            durables[kind.kind] = event
+    durables = {kind.kind: e for e in bought if e.item and (kind := durable_kind(e.item))}
     return Holdings(
         media=media,
         now=now,
@@ -133,16 +136,13 @@ def findings(slate: SlateView, user: UserView, profile: Profile) -> tuple[Findin
     still choosing is never redundant."""
     holdings = holdings_of(user)
     keys = [variant_key(item, holdings.media) for item in slate.items]
-    result = []
-    for index, item in enumerate(slate.items):
-        finding = (
-            _owned_or_stocked(index + 1, item, holdings)
-            or _variant(index + 1, slate, keys, holdings)
-            or _off_category(index + 1, item, profile)
-        )
-        if finding:
-            result.append(finding)
-    return tuple(result)
+    found = (
+        _owned_or_stocked(place, item, holdings)
+        or _variant(place, slate, keys, holdings)
+        or _off_category(place, item, profile)
+        for place, item in enumerate(slate.items, 1)
+    )
+    return tuple(filter(None, found))
 
 
 def _owned_or_stocked(place: int, item: ItemView, holdings: Holdings) -> Finding | None:
@@ -267,44 +267,33 @@ def _variant(
 ) -> Finding | None:
     item, key = slate.items[place - 1], keys[place - 1]
     kind = durable_kind(item) if holdings.compared else None
-    for earlier in range(place - 1):
-        other = slate.items[earlier]
+    wanted = kind is not None and kind.kind in holdings.compared
+    for earlier, other in enumerate(slate.items[: place - 1]):
         again = other.item_id == item.item_id
-        if again or (
-            key[2] and _variants(key, keys[earlier]) and not (kind and kind.kind in holdings.compared)
-        ):
+        if again or (key[2] and not wanted and _variants(key, keys[earlier])):
             same = "the same item as" if again else "nearly the same as"
-            return Finding(
-                place, VARIATION, f"{quoted(item)} is {same} {quoted(other)} at place {earlier + 1}."
-            )
+            reason = f"{quoted(item)} is {same} {quoted(other)} at place {earlier + 1}."
+            return Finding(place, VARIATION, reason)
     return None
 
 
 def _variants(a: tuple[str, str, tuple[str, ...]], b: tuple[str, str, tuple[str, ...]]) -> bool:
     """Whether the keys are equal or, without a year, have the same brand and differ by one extra word without digits."""
-    if a == b:
-        return True
-    if a[:2] != b[:2] or not a[0] or a[1]:
-        return False
+    if a == b or a[:2] != b[:2] or not a[0] or a[1]:
+        return a == b
     fewer, more = sorted((set(a[2]), set(b[2])), key=len)
-    extra = more - fewer
-    return (
-        len(fewer) >= _LONGER
-        and fewer < more
-        and len(extra) == 1
-        and not any(letter.isdigit() for word in extra for letter in word)
-    )
+    extra = "".join(more - fewer)
+    one_more = fewer < more and len(more) == len(fewer) + 1
+    return one_more and len(fewer) >= _LONGER and not any(map(str.isdigit, extra))
 
 
 def _off_category(place: int, item: ItemView, profile: Profile) -> Finding | None:
     """An item without any connection to a user whose taste is clear and narrow."""
-    item_traits = traits(item)
-    if not profile.clear or not item_traits.categories.tokens or strength(item_traits, profile) > 0:
+    its = traits(item)
+    tokens = its.categories.tokens
+    if not profile.clear or not tokens or strength(its, profile) > 0:
         return None
-    if (
-        any(token in profile.seen for token in item_traits.categories.tokens)
-        or item_traits.brand in profile.brands
-    ):
+    if profile.categories.keys() & set(tokens) or its.brand in profile.brands:
         return None
     name = one_line(item.category, 60)
     return Finding(place, OFF_CATEGORY, f"Nothing the user did leads to {quoted(item)} ({name}).")
@@ -422,11 +411,8 @@ def _owned_items(shopper: Shopper, _: Catalogue, __: random.Random) -> list[Item
     items = [event.item for event in holdings.ids.values() if event.item]
     if holdings.media:
         return items
-    return [
-        item
-        for item in items
-        if not consumable_kind(item) and not ((kind := durable_kind(item)) and kind.kind in holdings.compared)
-    ]
+    items = [item for item in items if not consumable_kind(item)]
+    return [i for i in items if not ((kind := durable_kind(i)) and kind.kind in holdings.compared)]
 
 
 def _early_refills(shopper: Shopper, _: Catalogue, __: random.Random) -> list[ItemView]:
@@ -465,12 +451,8 @@ def _strangers(shopper: Shopper, catalogue: Catalogue, rng: random.Random) -> li
     terms |= {word for event in shopper.events for word in words(event.text)}
     looked_at = min(len(catalogue.items), _LOOKED_AT)
     for item in rng.sample(catalogue.items, looked_at):
-        its = traits(item)
-        if (
-            item.item_id in shopper.hidden
-            or not its.categories.tokens
-            or fields.intersection(its.categories.tokens)
-        ):
+        its, own = traits(item), traits(item).categories.tokens
+        if item.item_id in shopper.hidden or not own or fields.intersection(own):
             continue
         if (its.brand and its.brand in brands) or terms.intersection((*its.words, *words(item.category))):
             continue
@@ -493,17 +475,15 @@ _CANDIDATES: dict[FaultKind, Callable[[Shopper, Catalogue, random.Random], list[
 def _is_free(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], place: int) -> bool:
     item, holdings = items[place], shopper.holdings
     if kind == "variant":
-        others = (other for at, other in enumerate(items) if at != place)
-        return not any(_alike(item, other) for other in others)
-    if kind == "owned":
-        return not any(_alike(item, event.item) for event in holdings.ids.values() if event.item)
+        return not any(_alike(item, other) for at, other in enumerate(items) if at != place)
     if kind == "off-category":
         liked = (event.item for event in shopper.user.history if event.item and owned(event.type))
         own = set(traits(item).categories.tokens)
         return any(own.intersection(traits(other).categories.tokens) for other in liked)
-    if holdings.media:
+    if kind == "owned" or holdings.media:
         # other versions of a story and other parts of a series share a word of the title
-        return not any(_alike(item, event.item) for event in shopper.events if event.item)
+        events = holdings.ids.values() if kind == "owned" else shopper.events
+        return not any(_alike(item, event.item) for event in events if event.item)
     if kind == "durable":
         durable = durable_kind(item)
         return durable is None or durable.kind not in holdings.durables

@@ -13,25 +13,15 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.domain.material import ExplanationView, ItemView, Material, SlateView, UserView
+from recjudge_tui.domain.material import ExplanationView, ItemView, Material, SlateView, UserView, bounds
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, UsageError
-from recjudge_tui.judges.rules.issues import (
-    DURABLE,
-    OFF_CATEGORY,
-    OWNED,
-    PACING,
-    VARIATION,
-    Finding,
-    findings,
-    quoted,
-)
+from recjudge_tui.judges.rules.issues import NAMES, Finding, findings, quoted
 from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits, words
 
 # ---- evidence ----------------------------------------------------------------------------------------------------
-
 
 GOOD, PARTIAL, POOR = "Good Match", "Partial Match", "Poor Match"
 RELEVANT_FROM = 1 / 3  # a relevant item matches the taste better than a third of the items the user liked
@@ -64,16 +54,13 @@ class ItemEvidence:
 @dataclass(frozen=True)
 class Evidence:
     """The evidence that the guidelines use about one list. `useful` counts the items that are relevant and not flagged;
-    `good_from` and `partial_from` are the bounds ceil(0.7 n) and ceil(0.4 n) of its n items. `kinds` counts different
-    categories; a diverse list has `kinds_wanted`. `known`: the user has a history. `within` (0..1) ranks lists with the
-    same label."""
+    `kinds` counts different categories; a diverse list has `kinds_wanted`. `known`: the user has a history. `within`
+    (0..1) ranks lists with the same label."""
 
     items: tuple[ItemEvidence, ...]
     findings: tuple[Finding, ...]
     top_k: int
     useful: int
-    good_from: int
-    partial_from: int
     kinds: int
     kinds_wanted: int
     severe: bool
@@ -81,8 +68,9 @@ class Evidence:
     within: float
 
     @property
-    def diverse(self) -> bool:
-        return self.kinds >= self.kinds_wanted
+    def bounds(self) -> tuple[int, int]:
+        """The useful items that make the list good and partial."""
+        return bounds(len(self.items))
 
     @property
     def category(self) -> str:
@@ -92,21 +80,16 @@ class Evidence:
             return POOR
         if not self.known:
             return PARTIAL
-        if self.useful < self.partial_from:
+        good_from, partial_from = self.bounds
+        if self.useful < partial_from:
             return POOR
-        if self.useful < self.good_from or self.findings or not self.diverse:
-            return PARTIAL
-        return GOOD
+        lacks = self.useful < good_from or self.findings or self.kinds < self.kinds_wanted
+        return PARTIAL if lacks else GOOD
 
     @property
     def score(self) -> float:
         """`(label + within) / 3` with Poor 0, Partial 1, Good 2, so a better label always gives a higher score."""
         return ((POOR, PARTIAL, GOOD).index(self.category) + self.within) / 3
-
-
-def bounds(length: int) -> tuple[int, int]:
-    """ceil(0.7 n) and ceil(0.4 n), by integer arithmetic: 10 → (7, 4), 5 → (4, 2), 7 → (5, 3)."""
-    return -(-7 * length // 10), -(-4 * length // 10)
 
 
 def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) -> Evidence:
@@ -115,14 +98,11 @@ def evidence_of(slate: SlateView, user: UserView, profile: Profile, top_k: int) 
     flagged, shown = {f.place for f in issues}, len(slate.items)
     items = tuple(_item_evidence(item, profile, at in flagged) for at, item in enumerate(slate.items, 1))
     kinds = len({traits(i.item).categories.tokens for i in items} - {()})
-    good_from, partial_from = bounds(shown)
     return Evidence(
         items=items,
         findings=issues,
         top_k=top_k,
         useful=sum(i.useful for i in items),
-        good_from=good_from,
-        partial_from=partial_from,
         kinds=kinds,
         kinds_wanted=min(KINDS_WANTED, max(profile.kinds, 1), shown),
         # the findings' weights add up to more than a third of the list
@@ -163,14 +143,6 @@ def _within(items: tuple[ItemEvidence, ...], kinds: int, length: int, profile: P
 # ---- in words ----------------------------------------------------------------------------------------------------
 
 NO_HISTORY = "Nothing is known about what this user bought, rated, searched or looked at"
-# issue -> what to call one such item, and several
-_NAMES = {
-    OWNED: ("already owned", "already owned"),
-    DURABLE: ("a second durable of a kind they have", "more durables of a kind they have"),
-    PACING: ("a refill long before it is due", "refills long before they are due"),
-    VARIATION: ("nearly the same as another", "nearly the same as others"),
-    OFF_CATEGORY: ("foreign to this user", "foreign to this user"),
-}
 
 
 def about_list(evidence: Evidence, profile: Profile) -> str:
@@ -180,28 +152,22 @@ def about_list(evidence: Evidence, profile: Profile) -> str:
     return " ".join((_relevance(evidence, profile), _issues(evidence), _conclusion(evidence)))
 
 
-def about_pair(
-    first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int
-) -> str:
-    """Why the first list (`winner` 1), the second (-1) or neither (0) is better. `names` are the names of the lists."""
+def about_pair(subject: Subject, winner: int) -> str:
+    """Why the first list (`winner` 1), the second (-1) or neither (0) is better."""
+    (first, second), names, profile = subject.lists, subject.names, subject.profile
     opening = f"{NO_HISTORY}; only the lists themselves were compared." if profile.empty else _taste(profile)
     sides = f"{_side(names[0], first)} {_side(names[1], second)}"
-    return f"{opening} {sides} {_verdict(first, second, profile, names, winner)}"
-
-
-def _verdict(first: Evidence, second: Evidence, profile: Profile, names: tuple[str, str], winner: int) -> str:
     alike = first.category == second.category
     better, same_media = names[0] if winner > 0 else names[1], alike and profile.media
     if winner == 0:
-        said = (
-            "Both have the same label, so this is a tie" if same_media else "They are too close to tell apart"
-        )
+        tie = "Both have the same label, so this is a tie"
+        said = tie if same_media else "They are too close to tell apart"
     elif same_media:
         said = f"Both have the same label; {better} has more items"
     else:
         both = "Both are about equally good; item by item, " if alike else ""
         said = f"{both}{better} fits better"
-    return f"{said} (scores {first.score:.2f} and {second.score:.2f})."
+    return f"{opening} {sides} {said} (scores {first.score:.2f} and {second.score:.2f})."
 
 
 def _taste(profile: Profile) -> str:
@@ -217,9 +183,8 @@ def _relevance(evidence: Evidence, profile: Profile) -> str:
     asked = f" shown ({evidence.top_k} were asked for)" if shown != evidence.top_k else ""
     one = len(fitting) == 1
     sound = f" and {'is' if one else 'are'} not at fault" if evidence.findings else ""
-    text = (
-        f"{_taste(profile)} {len(fitting)} of the {shown} items{asked} {'fits' if one else 'fit'} that{sound}"
-    )
+    fit = "fits" if one else "fit"
+    text = f"{_taste(profile)} {len(fitting)} of the {shown} items{asked} {fit} that{sound}"
     if not fitting:
         return f"{text}."
     best = _best(fitting)
@@ -240,26 +205,26 @@ def _issues(evidence: Evidence) -> str:
         places.setdefault(finding.issue, []).append(str(finding.place))
     parts = []
     for issue, numbers in places.items():
-        singular, plural = _NAMES.get(issue, (issue, issue))
-        parts.append(
-            f"item {numbers[0]} is {singular}" if len(numbers) == 1 else f"items {_and(numbers)} are {plural}"
-        )
+        singular, plural = NAMES[issue]
+        one = len(numbers) == 1
+        parts.append(f"item {numbers[0]} is {singular}" if one else f"items {_and(numbers)} are {plural}")
     count = len(evidence.findings)
     return f"{count} {'item is' if count == 1 else 'items are'} at fault: {'; '.join(parts)}."
 
 
 def _conclusion(evidence: Evidence) -> str:
     """The bound or issue that decided the label."""
+    good_from, partial_from = evidence.bounds
     if evidence.category == GOOD:
-        return f"A good match needs {evidence.good_from} and no fault: this is one."
+        return f"A good match needs {good_from} and no fault: this is one."
     if evidence.severe:
         return "With more than a third of the list at fault this is a poor match."
     if evidence.category == POOR:
-        return f"A partial match needs {evidence.partial_from}, so this is a poor one."
+        return f"A partial match needs {partial_from}, so this is a poor one."
     if not evidence.known:
         return "Without a record, a partial match is the best possible answer."
-    if evidence.useful < evidence.good_from:
-        return f"A good match needs {evidence.good_from}, a partial one {evidence.partial_from}: this is a partial one."
+    if evidence.useful < good_from:
+        return f"A good match needs {good_from}, a partial one {partial_from}: this is a partial one."
     if evidence.findings:
         return "That is enough for a good match, but an item is at fault: a partial match."
     kinds = "one category" if evidence.kinds == 1 else f"{evidence.kinds} categories"
@@ -461,7 +426,7 @@ def _reasoning(subject: Subject, field: str) -> str:
         lead = {1: f"{one} is ahead", -1: f"{other} is ahead", 0: "neither is clearly ahead"}
         values = f"{one} {rule.value(first):.2f}, {other} {rule.value(second):.2f}"
         return f"Counted: {rule.counts}. {values}; {lead[winner(aspect, subject)]}."
-    return about_pair(first, second, subject.profile, subject.names, winner(aspect, subject))
+    return about_pair(subject, winner(aspect, subject))
 
 
 # ---- aspects: what the rules count for each, chosen by its name ---------------------------------------------------

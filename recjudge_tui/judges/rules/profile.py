@@ -96,6 +96,12 @@ def of_text(function: Callable[..., T]) -> Callable[..., T]:
     return short
 
 
+def of_item(function: Callable[[str, str, str], T]) -> Callable[[ItemView], T]:
+    """The function of an item's title, category and brand."""
+    of_parts = of_text(function)
+    return wraps(function)(lambda item: of_parts(item.title, item.category, item.brand))
+
+
 class Categories(NamedTuple):
     """The tokens of a category. `leaf` is the last one; `parent` the one above it in a path of three."""
 
@@ -186,13 +192,9 @@ def _leaf(category: str) -> str:
     return f" {' '.join(words(tokens[-1]))} " if tokens else ""
 
 
-def durable_kind(item: ItemView) -> Durable | None:
+@of_item
+def durable_kind(name: str, category: str, _: str) -> Durable | None:
     """The durable an item is, by its title, else by its last category; None for accessories."""
-    return _durable(item.title, item.category)
-
-
-@of_text
-def _durable(name: str, category: str) -> Durable | None:
     title = words(name)
     if SPARES.intersection(title):
         return None
@@ -212,13 +214,9 @@ def durables_named(text: str) -> tuple[Durable, ...]:
     return tuple(kind for kind in DURABLES if any(f" {phrase} " in searched for phrase in kind.phrases))
 
 
-def consumable_kind(item: ItemView) -> Consumable | None:
+@of_item
+def consumable_kind(name: str, category: str, _: str) -> Consumable | None:
     """The consumable an item is; a title with an amount but no known name is a consumable `product`."""
-    return _consumable(item.title, item.category)
-
-
-@of_text
-def _consumable(name: str, category: str) -> Consumable | None:
     title = words(name)
     if HOLDERS.intersection(title):
         return None
@@ -253,6 +251,8 @@ WEIGHTS: dict[Action, float] = {
     "bought": 1.0, "consumed": 1.0, "rated": 1.0, "wanted": 0.5, "refused": -0.5, "shown": 0.0, "other": 0.5,
 }  # fmt: skip
 _PLAIN_WORDS = STOPWORDS | COLOURS | PACKING
+# weights by category, by word and by brand
+Tables = tuple[dict[str, float], dict[str, float], dict[str, float]]
 
 
 class Traits(NamedTuple):
@@ -268,9 +268,9 @@ class Profile:
     """Weights by category, word and brand, each the sum of the weights of the events that show it. `total` is the weight
     of all events (above 0). New items are compared with `liked_strengths`: the strengths, by category alone, of the items
     the user liked (all but ratings below their mean), each measured against the rest of the history, in ascending order.
-    `seen` are all categories of the events, liked or not; `leading` the liked ones, best first; `kinds` counts the
-    different categories of the history; `searches` holds the words of each search. `clear`: the taste is known well
-    enough, and narrow enough, to call an item off-category (see `profile_of`)."""
+    `leading` are the liked categories, best first; `kinds` counts the different categories of the history; `searches` holds
+    the words of each search. `clear`: the taste is known well enough, and narrow enough, to call an item off-category (see
+    `profile_of`)."""
 
     media: bool
     empty: bool
@@ -279,19 +279,15 @@ class Profile:
     categories: dict[str, float]
     words: dict[str, float]
     brands: dict[str, float]
-    seen: frozenset[str]
+
     kinds: int
     leading: tuple[str, ...]
     liked_strengths: tuple[float, ...]
     searches: tuple[frozenset[str], ...] = ()
 
 
-def traits(item: ItemView) -> Traits:
-    return _traits(item.title, item.category, item.brand)
-
-
-@of_text
-def _traits(title: str, category: str, brand: str) -> Traits:
+@of_item
+def traits(title: str, category: str, brand: str) -> Traits:
     kept = dict.fromkeys(w for w in words(title) if len(w) > 2 and not w.isdigit())
     return Traits(categories(category), tuple(w for w in kept if w not in _PLAIN_WORDS), plain(brand).strip())
 
@@ -338,10 +334,10 @@ def profile_of(user: UserView) -> Profile:
         for event, liking in zip(shown, likings, strict=True)
         if event.item
     ]
-    hints = list(_hints(user, now))
-    total = math.fsum(abs(w) for _, w in owned + hints) or 1.0
-    tables: tuple[dict[str, float], dict[str, float], dict[str, float]] = ({}, {}, {})
-    for what, weight in owned + hints:
+    known = [*owned, *_hints(user, now)]
+    total = math.fsum(abs(w) for _, w in known) or 1.0
+    tables: Tables = ({}, {}, {})
+    for what, weight in known:
         for table, keys in zip(tables, (what.categories.tokens, what.words, (what.brand,)), strict=True):
             for key in keys:
                 table[key] = table.get(key, 0.0) + weight
@@ -352,26 +348,21 @@ def profile_of(user: UserView) -> Profile:
         _strength(what._replace(words=(), brand=""), tables, total, weight) for what, weight in liked_events
     )
     media = is_media(user)
-    with_category = sum(bool(what.categories.tokens) for what, _ in owned + hints)
+    with_category = sum(bool(what.categories.tokens) for what, _ in known)
+    narrow = media or _breadth(known) <= NARROW
+    searches = (frozenset(_of_search(event).words) for event in user.searches)
     return Profile(
         media=media,
-        empty=not (owned or hints),
-        clear=with_category >= CLEAR_MEDIA
-        if media
-        else with_category >= CLEAR and _breadth(owned + hints) <= NARROW,
+        empty=not known,
+        clear=narrow and with_category >= (CLEAR_MEDIA if media else CLEAR),
         total=total,
         categories=tables[0],
         words=tables[1],
         brands=tables[2],
-        seen=frozenset(tables[0]),
         kinds=len({what.categories.tokens for what, _ in owned if what.categories.tokens}),
         leading=tuple(liked),
         liked_strengths=tuple(liked_strengths),
-        searches=tuple(
-            w
-            for w in (frozenset(_traits(e.text, "", "").words) for e in user.searches)
-            if len(w) >= SEARCH_WORDS
-        ),
+        searches=tuple(search for search in searches if len(search) >= SEARCH_WORDS),
     )
 
 
@@ -403,20 +394,13 @@ def taste_rank(value: float, profile: Profile) -> float:
     return ((low + high) / 2 + 0.5) / (len(profile.liked_strengths) + 1)
 
 
-def _strength(
-    what: Traits,
-    tables: tuple[dict[str, float], dict[str, float], dict[str, float]],
-    total: float,
-    leave_out: float,
-) -> float:
+def _strength(what: Traits, tables: Tables, total: float, leave_out: float) -> float:
     """`strength` against the profile without an event of weight `leave_out` that has these traits."""
     of_categories, of_words, of_brands = tables
-    from_categories = math.fsum(
-        of_categories.get(c, 0.0) - leave_out for c in what.categories.tokens if c in of_categories
-    )
+    shared = [of_categories[c] - leave_out for c in what.categories.tokens if c in of_categories]
     best_word = max((of_words[w] - leave_out for w in what.words if w in of_words), default=0.0)
     brand = of_brands[what.brand] - leave_out if what.brand in of_brands else 0.0
-    sum_of_parts = from_categories + WORD * best_word + BRAND * brand
+    sum_of_parts = math.fsum(shared) + WORD * best_word + BRAND * brand
     return 0.0 if abs(sum_of_parts) < 1e-9 else sum_of_parts / max(total - abs(leave_out), 1e-9)
 
 
@@ -441,6 +425,10 @@ def _likings(history: Sequence[ShownEvent]) -> list[float]:
     ]
 
 
+def _of_search(event: ShownEvent) -> Traits:
+    return traits(ItemView(item_id="", title=event.text))
+
+
 def _recency(timestamp: str, now: datetime | None) -> float:
     """`0.5 ** (age / 180 days)`; 1 when either time is unknown."""
     then = moment(timestamp)
@@ -455,6 +443,6 @@ def _hints(user: UserView, now: datetime | None) -> Iterable[tuple[Traits, float
         if event.item:
             yield traits(event.item), LOOK * recency
         if event.text:
-            yield traits(ItemView(item_id="", title=event.text)), SEARCHED * recency
+            yield _of_search(event), SEARCHED * recency
     for name in user.browsed:
         yield Traits(categories(name), (), ""), BROWSED
