@@ -50,10 +50,10 @@ def _without_thinking(text: str) -> str:
     """The text after the thinking. Raises ReplyFault for thinking without an end, and for text before or between."""
     if text.startswith("&lt;"):
         text = html.unescape(text)
-    while block := _BLOCK.match(text):
+    while (block := _BLOCK.match(text)) and not _THINKING.match(block[0].strip()):
         ends = _BLOCK_ENDS.get(block.lastgroup or "", f"</{block['name']}>")
-        _, closed, text = text[block.end() :].partition(ends)
-        if not (closed and text.strip()):
+        end = re.search(re.escape(ends), text, re.IGNORECASE)
+        if end is None or not (text := text[end.end() :]).strip():
             raise ReplyFault("it has thinking and no answer after it")
     bare = _BARE_CHANNELS.match(text)
     place, thinking = bare.end() if bare else 0, False
@@ -64,9 +64,10 @@ def _without_thinking(text: str) -> str:
             fault = "it has thinking (a tag such as <think>) in the middle; the answer must come after it"
             raise ReplyFault(fault)
         thinking, place = opens, mark.end()
-    if thinking:
+    answer = text[place:].strip()
+    if thinking or (place and not answer):
         raise ReplyFault("it has thinking and no answer after it")
-    return text[place:].strip()
+    return answer
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------

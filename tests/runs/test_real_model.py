@@ -22,7 +22,7 @@ from tests.support.waiting import HANG_S, wait_until
 
 pytestmark = pytest.mark.model
 # a short prompt and a bounded reply: it reads 250 and writes 30 tokens a second on two idle cores
-SHORT = {"history": 5, "top_k": 5, "max_tokens": 200, "timeout_s": HANG_S}
+SHORT = {"history": 5, "top_k": 5, "max_tokens": 110, "timeout_s": HANG_S}
 FILES: dict[ImportKind, tuple[str, ...]] = {
     "items": ("items.csv",), "users": ("users.csv",), "events": ("events.csv",),
     "lists": ("lists_cooccurrence.csv", "lists_text.csv"), "explanations": ("explanations.csv",),
@@ -75,7 +75,7 @@ def test_every_protocol_on_one_case(shop: Database, protocol: str) -> None:
 def test_a_killed_run_asks_nothing_twice(shop: Database, project_db: Path) -> None:
     with start_server("llama_cpp", "--model", model_path(), "--ctx", 4096, "--parallel", 1) as server:
         judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{server.url}/v1",))
-        run_id = planned(shop, judge, "pairwise", limit=1, concurrency=1, **SHORT)
+        run_id = planned(shop, judge, "pairwise", limit=1, concurrency=1, **SHORT | {"max_tokens": 60})
 
         def done() -> dict[int, Any]:
             return {call["id"]: tuple(call) for call in calls(shop, run_id) if call["state"] != "planned"}
