@@ -24,17 +24,6 @@ from recjudge_tui.judges.http import Answer
 # folds the events of a stream into the body that would have come without it
 Fold = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
-_OPENED = (
-    r"<(?:think(?:ing)?|thoughts?|reasoning|seed:think)>|\[THINK\]|◁think▷"
-    r"|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)<\|message\|>"
-)
-_CLOSED = (
-    r"</(?:think(?:ing)?|thoughts?|reasoning|seed:think)>|\[/THINK\]|◁/think▷"
-    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>"
-)
-_THINK = re.compile(rf"\A\s*(?:{_OPENED})(.*?)(?:{_CLOSED}|\Z)", re.DOTALL | re.IGNORECASE)
-_THINK_END = re.compile(rf"\A(.*?)(?:{_CLOSED})", re.DOTALL | re.IGNORECASE)
-_FINAL = re.compile(r"\A\s*<\|channel\|>final<\|message\|>|<\|(?:return|end)\|>\s*\Z")
 # the vendors' words for why an answer ended
 _CUT = ("length", "max_tokens")
 _CONTEXT_FULL = "model_context_window_exceeded"
@@ -134,25 +123,6 @@ def bad_body(server: str, expected: str, cause: str) -> CallError:
         "If this happens again, check --base-url. It may be the address of a web page.",
         retry=True,
     )
-
-
-def split_thinking(content: str, thinking: str) -> tuple[str, str]:
-    """The answer, and the thinking, including a block of it at the beginning of the content. Some chat templates put the
-    opening tag into the prompt, so a closing tag alone also ends a block, unless the content is a JSON object, where the
-    tag is part of the answer. If a block has no end, everything is thinking."""
-    match = _THINK.match(content)
-    if match is None and not content.lstrip().startswith("{"):
-        match = _THINK_END.match(content)
-    if match is None:
-        return _FINAL.sub("", content), thinking
-    parts = filter(None, (thinking, match[1].strip()))
-    return _FINAL.sub("", content[match.end() :]).strip(), "\n".join(parts)
-
-
-def unended(content: str) -> str:
-    """What follows a tag for thinking that nothing ends; empty if there is none."""
-    match = _THINK.match(content)
-    return "" if match is None or re.search(_CLOSED, content, re.IGNORECASE) else match[1].strip()
 
 
 def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, str]) -> Reply:

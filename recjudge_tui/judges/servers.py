@@ -25,6 +25,7 @@ from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workloa
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.thinking import is_ended, split_thinking, without_end
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
 from recjudge_tui.judges import replies
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
@@ -457,14 +458,16 @@ class HttpJudge(ABC):
         """The reply in what an answer says. Of the schema, which the prompt determines, only the mode is recorded. Raises
         CallError as `finished`."""
         scrub, has_schema = self._scrub, self.schema_part in sent
-        text, thinking = replies.split_thinking(said.text, said.thinking)
-        bare = text.strip()
+        text, thought = without_end(said.text), ""
+        if not text.startswith("{"):  # there a tag is part of the answer
+            text, thought, _ = split_thinking(said.text)
+        thinking = "\n".join(filter(None, (said.thinking, thought)))
         reply = Reply(
             text=scrub(text),
             thinking=scrub(thinking),
             model=scrub(said.model),
             stop=scrub(said.stop),
-            structured=has_schema and f"{bare[:1]}{bare[-1:]}" == "{}",
+            structured=has_schema and f"{text[:1]}{text[-1:]}" == "{}",
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
@@ -473,7 +476,7 @@ class HttpJudge(ABC):
             dropped=tuple(self._dropped),
         )
         # what the server itself calls thinking, or what follows a tag without an end; between tags nothing is read
-        apart = {**said.places, "thinking": said.thinking or replies.unended(said.text)}
+        apart = {**said.places, "thinking": said.thinking or ("" if is_ended(said.text) else thought)}
         places = {name: scrub(part) for name, part in apart.items()}
         return replies.finished(reply, request, scrub(one_line(said.refusal, 400)), places)
 

@@ -6,7 +6,6 @@ may be weak only where it is clear. A reply that contradicts itself is a fault."
 from __future__ import annotations
 
 import ast
-import html
 import itertools
 import json
 import math
@@ -18,57 +17,8 @@ from typing import Any, NamedTuple
 
 from recjudge_tui.domain.calls import ParsedBy, ParsedReply, Reply
 from recjudge_tui.domain.prompt import AspectSpec, LabelSpec, Prompt
+from recjudge_tui.domain.thinking import split_thinking, without_end
 from recjudge_tui.errors import ReplyFault
-
-# ---- thinking ----------------------------------------------------------------------------------------------------
-
-# most servers give the thinking apart; the others leave the tags of the model's family in the text
-_THINKING = re.compile(
-    r"""(?:<\|?|\[|◁)\s{0,3}(?P<end>/|end[_ ]?(?:of[_ ]?)?)?(?:[a-z]{1,12}[:_]){0,3}
-        (?:think(?:ing)?|thoughts?)\s{0,3}(?:\|?>|\]|▷)
-      |(?P<final><\|channel\|>\s{0,3}final\b[^<{]{0,40}(?:<\|constrain\|>\s{0,3}\w{1,20}\s{0,3})?<\|message\|>|<channel\|>)
-      |<\|channel\|?>\s{0,3}(?:analysis|commentary|thought)\b[^<{]{0,80}(?:<\|message\|>)?""",
-    re.IGNORECASE | re.VERBOSE,
-)
-# the block with which a reply may begin, whatever the family calls it, and what ends it
-_BLOCK = re.compile(
-    r"""\s*(?:<(?P<name>[\w:-]{0,20}(?:think|thought|reason|reflect|scratch|analy[sz]|monolog|plan|deliberat|ponder|draft)[\w:-]{0,20})
-        (?:\s[^<>]{0,80})?>|<\|inner_prefix\|>(?P<inner>)|<unused94>(?P<unused>)
-        |<details\b[^<>]{0,80}>(?P<folded>)(?=\s{0,9}<summary>[^<]{0,80}(?:think|thought|reason)))""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_BLOCK_ENDS = {"inner": "<|inner_suffix|>", "unused": "<unused95>", "folded": "</details>"}
-# the channel form as servers print it that leave out the special tokens
-_BARE_CHANNELS = re.compile(r"\Aanalysis(?=[^a-z]).*?assistantfinal(?:\s?json)?", re.DOTALL)
-# the tokens at the end of a turn
-_END_TOKEN = re.compile(
-    r"(?:<\|(?:return|end\w{0,12}|im_end|eot_id)\|>|</s>|<eos>|<end_of_turn>)\Z", re.IGNORECASE
-)
-
-
-def _without_thinking(text: str) -> str:
-    """The text after the thinking. Raises ReplyFault for thinking without an end, and for text before or between."""
-    if text.startswith("&lt;"):
-        text = html.unescape(text)
-    while (block := _BLOCK.match(text)) and not _THINKING.match(block[0].strip()):
-        ends = _BLOCK_ENDS.get(block.lastgroup or "", f"</{block['name']}>")
-        end = re.search(re.escape(ends), text, re.IGNORECASE)
-        if end is None or not (text := text[end.end() :]).strip():
-            raise ReplyFault("it has thinking and no answer after it")
-    bare = _BARE_CHANNELS.match(text)
-    place, thinking = bare.end() if bare else 0, False
-    for mark in _THINKING.finditer(text, place):
-        opens = not (mark["end"] or mark["final"])
-        # what stands before an end without a beginning is thinking too: a server may have sent the beginning
-        if opens and not thinking and text[place : mark.start()].strip():
-            fault = "it has thinking (a tag such as <think>) in the middle; the answer must come after it"
-            raise ReplyFault(fault)
-        thinking, place = opens, mark.end()
-    answer = text[place:].strip()
-    if thinking or (place and not answer):
-        raise ReplyFault("it has thinking and no answer after it")
-    return answer
-
 
 # ---- answers -----------------------------------------------------------------------------------------------------
 
@@ -89,9 +39,7 @@ _MOST_FIELDS = 200
 def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) -> tuple[Fields, ParsedBy]:
     """The reply as a mapping: every wanted field with the reply of one of its labels. Raises ReplyFault; its message tells
     the model what is missing, wrong or said twice."""
-    text = reply.text.strip()
-    while end := _END_TOKEN.search(text, max(len(text) - 20, 0)):
-        text = text[: end.start()].rstrip()
+    text = without_end(reply.text)
     whole = whole_object(text)
     if whole is None and (answer := _without_thinking(text)) != text:
         text = answer
@@ -160,6 +108,14 @@ def read_lines(reply: Reply, name: str) -> list[str]:
     if not (lines := [entry.strip() for entry in entries if entry.strip()]):
         raise ReplyFault(f"“{name}” has no line")
     return lines
+
+
+def _without_thinking(text: str) -> str:
+    """The text after the thinking. Raises ReplyFault for thinking without an end, and for text before or between."""
+    answer, _, fault = split_thinking(text)
+    if fault:
+        raise ReplyFault(fault)
+    return answer
 
 
 def label_of(prompt: Prompt, aspect: AspectSpec, value: object) -> LabelSpec:
