@@ -17,6 +17,7 @@ from recjudge_tui.reports.figures.marks import (
     UNDEFINED,
     Bars,
     Bold,
+    Figure,
     Forest,
     Grid,
     GridCell,
@@ -65,7 +66,13 @@ class MarksTable(NamedTuple):
 
     def first_cell(self) -> int:
         """The first column of the first line with a row behind it."""
-        return next((at for at, row in enumerate(self.rows[0]) if row is not None), 0)
+        return next((at for at, row in enumerate(self.rows[0] if self.rows else ()) if row is not None), 0)
+
+
+def is_drawn(figure: Figure) -> bool:
+    """Whether the figure has a mark to show; its numbers may all be undefined."""
+    marks = figure.marks
+    return marks is not None and bool(marks.cells if isinstance(marks, Grid) else points_of(marks))
 
 
 def marks_table(marks: Marks, width: int) -> MarksTable:
@@ -82,7 +89,7 @@ def marks_table(marks: Marks, width: int) -> MarksTable:
     right = [counts] if bars else [values, counts]
 
     def room_left() -> int:
-        return width - sum(max(map(cell_len, texts)) + 2 for texts in (*left, *right)) - 2
+        return width - sum(max(map(cell_len, texts), default=0) + 2 for texts in (*left, *right)) - 2
 
     if not bars and room_left() < _FEWEST:
         right[0] = [text.split(" ")[0] for text in values]
@@ -105,8 +112,9 @@ def points_of(marks: Forest | Bars | Scatter | Lines) -> list[Mark]:
         return [next(iter(parts.values())) for parts in marks.bars.values()]
     if isinstance(marks, Forest):
         return list(marks.marks)
+    points = [mark for mark in marks.marks if mark.value is not None]
     front = marks.front if isinstance(marks, Lines) else ""
-    return [mark for mark in marks.marks if mark.value is not None and front in ("", mark.group)]
+    return [mark for mark in points if front in ("", mark.group)] or points
 
 
 def _place_name(marks: Marks, mark: Mark) -> str:
@@ -280,7 +288,7 @@ def plot(marks: Scatter | Lines, chosen: Row | None, width: int, height: int) ->
 
 
 def _with_margin(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
+    low, high = min(values, default=0.0), max(values, default=1.0)
     margin = (high - low) * _MARGIN or max(abs(high) * 0.1, 0.5)
     # an axis of values that are never negative does not go below zero
     return max(low - margin, 0.0) if low >= 0 else low - margin, high + margin

@@ -49,7 +49,7 @@ from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.tui import screens, widgets
-from recjudge_tui.tui.figures import MarksTable, Plot, content_of, marks_table
+from recjudge_tui.tui.figures import MarksTable, Plot, content_of, is_drawn, marks_table
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.words import advice
 
@@ -176,8 +176,8 @@ def _with_figure(
         return figure(project, FIGURE_TABS[chosen.tab], values, occasions=occasions, strict=False)
 
     data = drawn(topic)
-    if chosen.any_topic and not data.rows:
-        data = next((other for other in map(drawn, data.topics) if other.rows), data)
+    if chosen.any_topic and not is_drawn(data):
+        data = next((other for other in map(drawn, data.topics) if is_drawn(other)), data)
     values = {name: choice.value for name, choice in data.choices.items()}
     return made._replace(topic=data.topic, values=values, content=data)
 
@@ -345,7 +345,7 @@ class ReportsScreen(screens.OccasionScreen):
         body.border_subtitle = Content("")
         self._table = table = content if isinstance(content, Table) and content.rows else None
         answer, title, about.display = "", title_of(made.tab), False
-        if isinstance(content, Figure) and content.marks is not None:
+        if isinstance(content, Figure) and is_drawn(content):
             answer = content.title
             self._fill_marks(content)
         elif table is not None:
@@ -407,7 +407,7 @@ class ReportsScreen(screens.OccasionScreen):
             return
         lines: list[Content] = []
         notes: Sequence[str] = ()
-        if isinstance(made.content, Figure) and made.content.marks is not None:
+        if isinstance(made.content, Figure) and is_drawn(made.content):
             lines += [] if row is None else [content_of(made.content.sentence(row))]
             if isinstance(made.content.marks, Scatter | Lines):
                 self.query_one(Plot).show(made.content.marks, row)
@@ -440,7 +440,8 @@ class ReportsScreen(screens.OccasionScreen):
             parts = [part for part in (made.error.title, made.error.cause, step) if part]
             return Content("\n".join(map(safe_text, parts)))
         if isinstance(content, Figure):
-            lines = [f"{widgets.GLYPHS.dot} {one_line(note, 400)}" for note in _figure_notes(content)]
+            why = dict.fromkeys((*content.reasons, *_figure_notes(content)))
+            lines = [f"{widgets.GLYPHS.dot} {one_line(note, 400)}" for note in why]
             other = f"{widgets.key_name(self.app, 'reports.topic')} chooses another question."
             return Content("\n".join([*(lines or ["Nothing to draw."]), "", other]))
         if isinstance(content, Page):

@@ -89,8 +89,7 @@ def draw_picture(
     """The content of a file of the figure, `columns` (1 or 2) of a page wide, and notes for the user. Raises RecjudgeError
     without Matplotlib, and if every number is undefined."""
     if figure.marks is None or all(row[figure.value] is None for row in figure.rows):
-        reasons = dict.fromkeys(str(row.get("note") or "") for row in figure.rows)
-        why = "; ".join(reason for reason in reasons if reason) or "; ".join(figure.notes)
+        why = "; ".join(figure.reasons or figure.notes)
         raise RecjudgeError(f"nothing to draw: every number of “{figure.name}” is undefined", why)
     try:
         from matplotlib import style

@@ -243,6 +243,11 @@ class Figure:
     def rows(self) -> tuple[Row, ...]:
         return self.table.rows
 
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why numbers of it are undefined, each once."""
+        return tuple(dict.fromkeys(str(row["note"]) for row in self.rows if row.get("note")))
+
     def chosen(self, name: str) -> str:
         """The value of an option; empty if the figure does not have it."""
         return self.choices[name].value if name in self.choices else ""

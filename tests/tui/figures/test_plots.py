@@ -43,6 +43,14 @@ def test_every_kind_keeps_to_its_room_and_marks_the_chosen_one(width: int, heigh
             assert any("◉" in line for line in lines)
 
 
+def test_nothing_to_mark_is_no_fault() -> None:
+    none = (Mark("a", None, group="a"),)
+    for marks in (Forest((), "x"), Bars((), "x"), Scatter(none, "x", "y"), Lines(none, "x", "y", front="a")):
+        assert cells(marks, 40) == []
+    assert marks_table(Grid((), (), {}, "a", "b"), 40).first_cell() == 0
+    assert plot(Lines(none, "x", "y"), None, 40, 8).plain.strip()
+
+
 def test_values_are_where_they_belong() -> None:
     shares = [("als", (0.5, 0.25, 0.25)), ("text", (0.0, 0.0, 1.0))]
     labels = ("Good", "Partial", "Poor")
