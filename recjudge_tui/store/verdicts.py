@@ -251,11 +251,13 @@ def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
 
 
 def newest_judged_run(db: Database, project_id: int) -> tuple[int, str] | None:
-    """The newest run of a judge with verdicts about systems, and its rater; None if there is none."""
+    """The newest run of a judge with verdicts about systems, and its rater; one whose calls all failed only if no other
+    answered. None if there is none."""
     sql = f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
               WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
                 AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
-              ORDER BY ru.id DESC LIMIT 1"""
+              ORDER BY EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND v.state = 'ok'
+                               AND {about_systems("v.protocol")}) DESC, ru.id DESC LIMIT 1"""
     row = db.row(sql, (project_id,))
     return None if row is None else (row[0], row[1])
 
@@ -293,6 +295,12 @@ def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
     """The ids of all verdicts on these cases."""
     sql = "SELECT id FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?))"
     return set(db.column(sql, (json.dumps(list(cases)),)))
+
+
+def cases_of(db: Database, ids: Iterable[int]) -> tuple[int, ...]:
+    """The cases of these verdicts, each once."""
+    sql = "SELECT DISTINCT case_id FROM verdicts WHERE id IN (SELECT value FROM json_each(?))"
+    return tuple(db.column(sql, (json.dumps(list(ids)),)))
 
 
 def verdicts_by_text(db: Database, ids: Sequence[int]) -> dict[int, list[int]]:

@@ -22,10 +22,22 @@ from textual.widgets import Static
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import LARGE, RUNS_NAMED, Home, HomeProcess, conclusion, with_next_part
+from recjudge_tui.reports.home import (
+    LARGE,
+    RUNS_NAMED,
+    WAITING,
+    Home,
+    HomeProcess,
+    conclusion,
+    has_others,
+    to_read,
+    with_next_part,
+)
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import newest_runs
+from recjudge_tui.store.verdicts import cases_of
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import COMMON, ImportScreen, Working, host_of
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
@@ -208,7 +220,9 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
             looks = "marked" if few else "dim"
             entries.append(Entry(((name, ""), (shown, ""), (drawn, "dim"), (f"n={number(n)}", looks)), opens))
     elif labels:
-        said = f"agreement: {_WAITING}" if agreement is None else "people labelled none of its cases"
+        answered = any(line["score"] is not None for line in (seen.board.lines if seen.board else ()))
+        none = "people labelled none of its cases" if answered else "the judge answered nothing"
+        said = f"agreement: {_WAITING}" if agreement is None else none
         entries.append(Entry(((said, "dim"),), reports))
     for flip in (seen.flips or ())[:3]:
         name = flip.rater if flip.rater.endswith(flip.protocol) else f"{flip.rater} {flip.protocol}"
@@ -250,14 +264,13 @@ def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
         none = ((GLYPHS.done, "reviewed"), ("the queue is empty", "reviewed"))
         sign, said = none if seen.first is not None else (("", ""), ("looking for what to read", "dim"))
         return "Read first", [Entry((sign, ("", ""), ("", ""), ("", ""), said), Destination("cases"))]
-    waiting = seen.queue.total if seen.queue is not None else 0
-    of_all = f" of {number(waiting)}" if waiting > len(seen.first) else ""
+    of_all = f" of {number(seen.waiting)}" if (seen.waiting or 0) > len(seen.first) else ""
     prefix = shared_prefix([name for one in seen.first for name in one.row.systems])
     entries = []
     for one in seen.first:
         row, reasoning = one.row, _BRACKETS.sub("", one.reasoning)
         reason = ("" if len(row.systems) > 1 else f"{label_text(row)} ") + (why(row) or one.reason)
-        quoted = f"  “{one_line(reasoning, 200)}”" if reasoning else ""
+        quoted = f"  “{one_line(reasoning, 200)}”" if reasoning else ", and others like it" * one.alike
         cells: tuple[Cell, ...] = (
             mark(row), (row.user_id, ""), (systems_text(row, 44, prefix), ""),
             ("" if row.failed else people_text(row), ""), (f"{reason}{quoted}", ""),
@@ -571,8 +584,8 @@ class HomeScreen(ImportScreen):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("Q", "open('cases')", "queue", show=False, id="home.queue"),
-        Binding("t", "open('cases')", "triage", id="home.triage"),
+        Binding("Q", "triage", "queue", show=False, id="home.queue"),
+        Binding("t", "triage", "triage", id="home.triage"),
         Binding("i", "import", "import", id="home.import"),
         Binding("n", "open('launch')", "new run", id="home.launch"),
         Binding("r", "open('runs')", "runs", show=False, id="home.runs"),
@@ -637,7 +650,7 @@ class HomeScreen(ImportScreen):
     def _open(self, message: HomeView.Opened) -> None:
         screen, argument = message.destination
         if screen == "first":
-            self._read_from(int(argument))
+            self._read_from([one.row.verdict_id for one in self.view.seen.first or ()], int(argument))
         elif screen == "import":
             self.action_import()
         elif screen == "monitor":
@@ -646,14 +659,22 @@ class HomeScreen(ImportScreen):
             more = {_ARGUMENTS[screen]: argument} if argument else {}
             self.open_screen(screen, self.project_id, **more)
 
-    def _read_from(self, verdict_id: int) -> None:
-        """The cases to read first, from this one on."""
+    def _read_from(self, given: Sequence[int], at: int | None = None) -> None:
+        """These verdicts in this order, from one on."""
         from recjudge_tui.tui.triage import CasesScreen
 
-        rows = [one.row for one in self.view.seen.first or ()]
-        cases = tuple(dict.fromkeys(row.case_id for row in rows))
-        given = tuple(row.verdict_id for row in rows)
-        self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", verdict_id, given))
+        cases = cases_of(self.host.db, given)
+        self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", at, tuple(given)))
+
+    def action_triage(self) -> None:
+        """The whole of the list that begins with what is to be read first."""
+        first = self.view.seen.first or ()
+        if has_others(first):
+            job = lambda db: to_read(Project.numbered(db, self.project_id))  # noqa: E731
+            self.background.start("to read", job, self._read_from)
+        else:
+            more = {"filter_text": WAITING.text()} if first else {}
+            self.open_screen("cases", self.project_id, **more)
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")

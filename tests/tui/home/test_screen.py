@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from recjudge_tui.tui.runs import MonitorScreen
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
-from tests.support.app.projects import make_project
+from tests.support.app.projects import fail_run, make_project
 
 
 def opens(pilot: Pilot[Any]) -> Destination:
@@ -74,6 +75,31 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert opens(pilot).screen in ("first", "monitor")
         await press(pilot, "q")
         assert "Projects (1)" in shown(pilot)
+
+
+async def test_a_run_that_failed_throughout_leaves_the_home_as_it_was(project_db: Path) -> None:
+    project = make_project(project_db, cases=30)
+    fail_run(project_db, project)
+    async with running(project_db, size=(120, 40), app_class=RecjudgeApp) as pilot:
+        text = shown(pilot)
+        assert "als leads, not separable" in text
+        assert "qwen2.5:14b" in text.split("Leaderboard")[1].splitlines()[0]
+        assert "none of its cases" not in text
+        # what one run failed at is one row, behind what people contradict
+        first = pilot.app.screen.view.seen.first
+        assert [(one.row.rater, one.alike) for one in first if one.row.failed] in ([], [("llama", True)])
+        assert sum(not one.row.failed for one in first) >= 19
+        assert "12 failed" in text or "30 failed" in text
+        # the count is that of the list which t opens
+        (waiting,) = re.findall(r"Read first \(20 of (\d+)\)", text)
+        await press(pilot, "t")
+        await until(pilot, lambda: isinstance(pilot.app.screen, CasesScreen))
+        await settle(pilot)
+        assert f"{waiting} of " in shown(pilot)
+        # nor is there anything to compare with it
+        await press(pilot, "q", "d")
+        await until(pilot, lambda: getattr(pilot.app.screen, "comparison", None) is not None)
+        assert "llama" not in pilot.app.screen.comparison.names
 
 
 async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
