@@ -104,7 +104,7 @@ def _cell(row: Numbered, width: int, at: int) -> tuple[str, str]:
     """The cell of a line at this place."""
     cells = row[1].cells
     text, kind = cells[at] if at < len(cells) else ("", "")
-    return (text if isinstance(text, str) else text(min(width, _AXIS))), kind
+    return (text if isinstance(text, str) else text(min(width, _SYSTEMS_CELLS))), kind
 
 
 def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
@@ -119,8 +119,8 @@ def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
     return tuple(made)
 
 
-# the most cells of an axis
-_AXIS = 30
+# the most cells of an axis, and of the names of systems
+_AXIS, _SYSTEMS_CELLS = 30, 44
 _REST_S = 0.15
 # from this width on there are two columns
 _TWO_COLUMNS = 96
@@ -131,7 +131,7 @@ _COLUMNS = {
     ),
     "trust": _columns("who 50 12 middle", "value 9 right", "interval 20 8 rank=1", "cases 40 12"),
     "data": _columns("data 200 20", "key 5 3"),
-    "first": _columns("mark 1", "user 12 9 middle", "systems 44 20", "people 14 6 rank=2", "why 200 20"),
+    "first": _columns("mark 1", "user 12 6 middle", f"systems {_SYSTEMS_CELLS} 16", "people 14 6 rank=2", "why 200 14"),
     "runs": _columns("mark 1", "run 9 right", "judge 40 8 middle", "protocol 14 6 rank=1", "state 40 10"),
 }  # fmt: skip
 # the parts of each column; where there is one column, the right one comes first
@@ -264,19 +264,22 @@ def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
         none = ((GLYPHS.done, "reviewed"), ("the queue is empty", "reviewed"))
         sign, said = none if seen.first is not None else (("", ""), ("looking for what to read", "dim"))
         return "Read first", [Entry((sign, ("", ""), ("", ""), ("", ""), said), Destination("cases"))]
-    of_all = f" of {number(seen.waiting)}" if (seen.waiting or 0) > len(seen.first) else ""
+    waiting = seen.waiting or 0
+    of_all = f" of {number(waiting)}" if waiting > len(seen.first) else ""
     prefix = shared_prefix([name for one in seen.first for name in one.row.systems])
+    of_users = shared_prefix([one.row.user_id for one in seen.first])
     entries = []
     for one in seen.first:
         row, reasoning = one.row, _BRACKETS.sub("", one.reasoning)
         reason = ("" if len(row.systems) > 1 else f"{label_text(row)} ") + (why(row) or one.reason)
         quoted = f"  “{one_line(reasoning, 200)}”" if reasoning else ", and others like it" * one.alike
         cells: tuple[Cell, ...] = (
-            mark(row), (row.user_id, ""), (systems_text(row, 44, prefix), ""),
+            mark(row), (row.user_id.removeprefix(of_users), ""), (partial(systems_text, row, prefix=prefix), ""),
             ("" if row.failed else people_text(row), ""), (f"{reason}{quoted}", ""),
         )  # fmt: skip
         entries.append(Entry(cells, Destination("first", str(row.verdict_id))))
-    return f"Read first ({len(seen.first)}{of_all})", entries
+    begin = f" {GLYPHS.dot} {of_users}{GLYPHS.cut}" if of_users else ""
+    return f"Read first ({len(seen.first)}{of_all}){begin}", entries
 
 
 def _runs(seen: Home, active: Sequence[StoredRow]) -> Part:
@@ -488,6 +491,9 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     def _paint(self) -> None:
         seen = self.seen
+        if not host_of(self).looked:
+            # it may be going, or be interrupted
+            seen = replace(seen, runs=tuple(run for run in seen.runs or () if run.state != "running"))
         for name, make in PARTS.items():
             title, entries = make(seen, self._active)
             self.query_one(f"#{name}", PartList).show_part(title, [*map(self._with_keys, entries)])
@@ -629,6 +635,10 @@ class HomeScreen(ImportScreen):
 
     def _own(self) -> list[StoredRow]:
         return [run for run in self.host.active if run.project_id == self.project_id]
+
+    def runs_changed(self, active: list[StoredRow]) -> None:
+        super().runs_changed(active)
+        self.view.show_home(self.project_id, self._own())
 
     def action_read_again(self) -> None:
         self.view.read_again()

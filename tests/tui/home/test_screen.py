@@ -82,6 +82,8 @@ async def test_a_run_that_failed_throughout_leaves_the_home_as_it_was(project_db
     fail_run(project_db, project)
     async with running(project_db, size=(120, 40), app_class=RecjudgeApp) as pilot:
         text = shown(pilot)
+        # what people said is there at this width, too
+        assert "people" in next(line for line in text.splitlines() if "systems" in line)
         assert "als leads, not separable" in text
         assert "qwen2.5:14b" in text.split("Leaderboard")[1].splitlines()[0]
         assert "none of its cases" not in text
@@ -126,6 +128,35 @@ async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
         keys += 1
         assert isinstance(pilot.app.screen, LaunchScreen)
         assert keys == 4
+
+
+async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: Path, tmp_path: Path) -> None:
+    import_lists(project_db, users=6)
+    rows = [f"ann,u{user},als,text,{1 + user % 2}" for user in range(6)]
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join(["rater,user_id,system_a,system_b,value", *rows]), encoding="utf-8")
+    async with running(project_db, app_class=RecjudgeApp, size=(120, 40)) as pilot:
+        await press(pilot, "i")
+        await type_text(pilot, str(path)[:-5])
+        # the completion first, and then the next field
+        await press(pilot, "tab")
+        assert pilot.app.screen.query_one("#field-path").value == str(path)
+        await press(pilot, "tab")
+        assert pilot.app.focused.id == "field-kind"
+        await press(pilot, "enter")
+        await until(pilot, lambda: "What do the answers mean?" in shown(pilot))
+        assert "--" not in shown(pilot).split("What do the answers mean?")[1]
+        # the form is there again, as it was
+        await press(pilot, "escape")
+        assert str(path.name) in shown(pilot)
+        await press(pilot, "enter")
+        await until(pilot, lambda: "What do the answers mean?" in shown(pilot))
+        key = re.search(r"(\d)  1 = A, 2 = B:", shown(pilot))
+        await press(pilot, key[1])
+        await until(pilot, lambda: "6 of 6 rows stored" in shown(pilot))
+    with connect(project_db) as db:
+        said = db.column("SELECT value FROM verdicts ORDER BY id")
+        assert said == [1.0, -1.0] * 3
 
 
 async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:
