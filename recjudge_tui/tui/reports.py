@@ -62,6 +62,7 @@ _FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
 # figure -> its key, and its tab
 FIGURE_KEYS = dict(zip(FIGURES, "1234567890", strict=True))
 FIGURE_TABS = {f"figure {name}": name for name in FIGURES}
+_FIGURE_WORDS = dict.fromkeys(("confusion", "q-matrix"), "heat map heatmap")
 _VALUE_NAMES = {
     "stat": {name: statistic.label for name, statistic in STATISTICS.items()},
     "level": LEVEL_NAMES,
@@ -93,7 +94,7 @@ def about_tab(tab: str) -> tuple[str, str]:
     """The tab and what it shows, and other words by which it is found."""
     title = title_of(tab)
     if tab in FIGURE_TABS:
-        return f"Figure: {title}, {FIGURES[FIGURE_TABS[tab]].about}", ""
+        return f"Figure: {title}, {FIGURES[FIGURE_TABS[tab]].about}", _FIGURE_WORDS.get(FIGURE_TABS[tab], "")
     if tab == PAPER:
         return "Paper: the table of the paper whose data this is", ""
     return f"{title.capitalize()}: {REPORTS[tab].summary}", REPORTS[tab].words
