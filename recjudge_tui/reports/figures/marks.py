@@ -100,13 +100,15 @@ class Bars:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Points with their names beside them. `interval` says what the intervals of the values are."""
+    """Points with their names beside them. `interval` says what the intervals of the values are. `doublings`: a logarithmic
+    scale of the values."""
 
     marks: tuple[Mark, ...]
     x: str
     y: str
     interval: str = ""
     level: Reference | None = None
+    doublings: bool = False
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,14 @@ def test_values_are_where_they_belong() -> None:
     assert "auc" in lines[-1]
 
 
+def test_twice_and_half_as_good_are_equally_far_from_even() -> None:
+    points = (Mark("a", 4.0, x=0.1), Mark("b", 1.0, x=0.2), Mark("c", 0.25, 0.0, 0.5, x=0.3))
+    lines = plot(Scatter(points, "ndcg", "Q", doublings=True), None, 74, 23).plain.splitlines()
+    a, b, c = (next(at for at, line in enumerate(lines) if f" {name} " in f"{line} ") for name in "abc")
+    assert abs((b - a) - (c - b)) <= 1
+    assert [tick for tick in ("4", "1", "0.25") if any(line.strip().startswith(f"{tick}┤") for line in lines)]
+
+
 def test_an_interval_beyond_the_axis_is_an_arrow() -> None:
     narrow = [Mark(str(at), 0.5 + at / 100, 0.48 + at / 100, 0.52 + at / 100) for at in range(4)]
     marks = (*narrow, Mark("w", 0.51, 0.0, 1.0, x=4.0))
