@@ -121,14 +121,14 @@ _BREAK = "↵"
 
 
 class Completed(Input):
-    """An input whose completion `tab` takes; without one it goes on to the next field."""
+    """An input whose completion `tab` takes; without one, or only a slash, it goes on to the next field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "complete", "take the completion", show=False, id="field.complete")
     ]
 
     def action_complete(self) -> None:
-        if self._suggestion and self.cursor_at_end:
+        if self.cursor_at_end and self._suggestion.rstrip("/") not in ("", self.value):
             self.action_cursor_right()
         else:
             self.screen.focus_next()

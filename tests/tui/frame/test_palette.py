@@ -37,17 +37,7 @@ async def test_a_run_finds_what_its_project_has_by_the_words_of_a_user(project_d
             await pilot.app.push_screen(screen)
             await settle(pilot)
             found = tuple(pilot.app.commands(screen))
-            for words in (
-                "csv",
-                "export",
-                "latex",
-                "html",
-                "settings",
-                "delete",
-                "heat map",
-                "disagree",
-                "leaderboard",
-            ):
+            for words in "csv,export,latex,html,settings,delete,heat map,disagree,leaderboard".split(","):
                 assert any(command.has(words.split()) for command in found), words
         await press(pilot, "colon")
         await type_text(pilot, "export all verdicts")
