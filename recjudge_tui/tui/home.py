@@ -272,7 +272,8 @@ def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
     for one in seen.first:
         row, reasoning = one.row, _BRACKETS.sub("", one.reasoning)
         reason = ("" if len(row.systems) > 1 else f"{label_text(row)} ") + (why(row) or one.reason)
-        quoted = f"  “{one_line(reasoning, 200)}”" if reasoning else ", and others like it" * one.alike
+        reason += ", as others" if one.alike else ""
+        quoted = f"  “{one_line(reasoning, 200)}”" if reasoning else ""
         cells: tuple[Cell, ...] = (
             mark(row), (row.user_id.removeprefix(of_users), ""), (partial(systems_text, row, prefix=prefix), ""),
             ("" if row.failed else people_text(row), ""), (f"{reason}{quoted}", ""),

@@ -92,17 +92,18 @@ def fitted(columns: Sequence[Column[Row]], needs: Mapping[str, int], width: int)
     wanted = {c.name: min(needs[c.name], c.widest) + 1 for c in others if needs.get(c.name)}
 
     def squeezed(widths: dict[str, int]) -> dict[str, int]:
-        """Whatever has most to lose loses first, so that no column is cut while another has room."""
+        """Those that may go are cut first, and of these always the one that has most to lose."""
         least = {
             c.name: max(c.narrowest, needs.get(f"{c.name}<", 0)) + 1 if c.narrowest else widths[c.name]
             for c in others
             if c.name in widths
         }
         for _ in range(sum(widths.values()) - room):
-            name = max(widths, key=lambda name: widths[name] - least[name])
-            if widths[name] <= least[name]:
+            able = [c for c in others if c.name in widths and widths[c.name] > least[c.name]]
+            if not able:
                 break
-            widths[name] -= 1
+            most = max(able, key=lambda c: (c.rank > 0, widths[c.name] - least[c.name]))
+            widths[most.name] -= 1
         return widths
 
     for leaving in ("", *(c.name for c in sorted(others, key=lambda c: c.rank) if c.rank)):

@@ -203,7 +203,7 @@ class VerdictList(Working, RowList[Line]):
 
         self._columns = (
             shown("mark", mark, 1),
-            shown("user", self._user, 14, 2, rank=3, middle=True),
+            shown("user", self._user, 14, 4, rank=3, middle=True),
             shown("occasion", self._occasion, 24, 11, rank=6),
             shown("item", lambda row: (row.item, ""), 26, 6, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 8),
@@ -215,7 +215,7 @@ class VerdictList(Working, RowList[Line]):
         )
         # of a list of texts, before their scores
         self._about_text = (
-            shown("user", self._user, 14, 2, middle=True),
+            shown("user", self._user, 14, 4, middle=True),
             shown("item", lambda row: (row.item, ""), 30, 8),
             shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
         )

@@ -34,7 +34,6 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
         "judge against people": 8, "failed": 2,
     }  # fmt: skip
     assert [_size(project_db, project, size.cases) for size in home.queue] == [8, 2]
-    # the flagged lists come on top
     assert home.waiting >= _size(project_db, project, WAITING.text()) == 10
     assert home.flips is not None
     (flips,) = home.flips

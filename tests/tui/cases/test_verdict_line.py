@@ -32,8 +32,8 @@ def test_people_are_contradicted_from_the_smallest_disagreement_of_the_protocol_
 
 def test_no_column_is_cut_while_another_has_more_room() -> None:
     columns = [Column(name, lambda row, _: (row, ""), 30, 4) for name in "abc"]
-    assert fitted(columns, {"a": 20, "b": 8, "c": 3}, 30) == {"a": 16, "b": 9, "c": 5}
-    assert fitted(columns, {"a": 20, "b": 20, "c": 3}, 30) == {"a": 12, "b": 13, "c": 5}
+    assert fitted(columns, {"a": 20, "b": 8, "c": 3}, 30) == {"a": 17, "b": 9, "c": 4}
+    assert fitted(columns, {"a": 20, "b": 20, "c": 3}, 30) == {"a": 13, "b": 13, "c": 4}
 
 
 def test_what_all_names_begin_with_stands_above_them() -> None:

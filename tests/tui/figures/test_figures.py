@@ -109,7 +109,6 @@ async def test_m_chooses_who_is_compared_and_what_cannot_be_drawn_says_why(proje
 
 async def test_a_figure_whose_numbers_are_all_undefined_says_why(project_db: Path) -> None:
     judge(project_db, import_lists(project_db, users=6))
-    # one label throughout correlates with nothing
     import_labels(project_db, given={"anna": "A" * 6, "bert": "A" * 6})
     async with running(project_db) as pilot:
         for name in FIGURES:
