@@ -197,7 +197,6 @@ async def test_words_of_a_filter_and_of_a_search_stand_out(project_db: Path) -> 
         ]
         await press(pilot, "f", *["backspace"] * 5, *"xyz", "enter")
         assert "“xyz” is not in the text." in " ".join(shown(pilot).split())
-        # esc ends the search, and then leaves
         for shows in (True, False):
             await press(pilot, "escape")
             assert isinstance(pilot.app.screen, CasesScreen) is shows
