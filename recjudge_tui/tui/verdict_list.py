@@ -208,7 +208,7 @@ class VerdictList(Working, RowList[Line]):
             shown("item", lambda row: (row.item, ""), 26, 6, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 8),
             shown("rater", self._rater, 18, 6, rank=1, middle=True),
-            shown("aspect", self._aspect, 16, 5, rank=5),
+            shown("aspect", self._aspect, 16, 4, rank=5),
             shown("judge", lambda row: (label_text(row), "failed" if row.failed else ""), 18, 5),
             shown("people", lambda row: (people_text(row), ""), 14, 6, rank=2),
             shown("why", lambda row: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
