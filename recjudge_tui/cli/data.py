@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import click
 from recjudge_tui.cli.commands import KINDS
 from recjudge_tui.cli.output import command, narrate, open_db, reading
 from recjudge_tui.files import scratch_folder
+from recjudge_tui.importers.codes import ends_of, values_of
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.layout import shipped_file
 from recjudge_tui.importers.reader import STDIN_NAME, parse_where, saved_input
@@ -44,23 +44,17 @@ def show_layout(context: click.Context, _parameter: click.Parameter, name: str |
 
 
 def _values(text: str | None) -> dict[str, str]:
-    """The meanings of `--values`; a comma or an equals sign inside an answer is written with a backslash before it."""
-    parts = (part for part in re.split(r"(?<!\\),", text or "") if part.strip())
-    pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in parts]
-    if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
+    """The meanings of `--values`."""
+    if (values := values_of(text or "")) is None:
         raise click.UsageError(f"--values {text}: write OLD=NEW for each answer, such as 1=A,2=B")
-    return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
+    return values
 
 
 def _ends(text: str | None) -> tuple[float, float] | None:
     """The two ends of `--scale`."""
-    if text is None:
-        return None
-    number = r"\s*([+-]?\d+(?:\.\d+)?)\s*"
-    match = re.fullmatch(rf"{number}\.\.{number}", text)
-    if match is None or float(match[1]) == float(match[2]):
+    if text is not None and ends_of(text) is None:
         raise click.UsageError(f"--scale {text}: write its two ends, such as 1..7")
-    return float(match[1]), float(match[2])
+    return None if text is None else ends_of(text)
 
 
 STDIN = Path("-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 # how a person's verdict was made, as `verdicts.rule` stores it
@@ -12,6 +13,22 @@ AGREED = "agreed"
 FEWEST_ANNOTATORS = 2
 # how many events of the user an annotator is shown, in the app and in an exported task
 MOST_EVENTS = 100
+
+
+# of two lists: value -> the keys of its answer
+PAIR_KEYS = {1.0: ("1", "a"), 0.0: ("0", "t"), -1.0: ("2", "b")}
+_MOST_KEYS = 10
+
+
+def answer_keys(labels: Mapping[float, str], *, of_pairs: bool) -> dict[float, tuple[str, ...]]:
+    """The keys of each answer, by value, wherever a person gives one: labels that are digits are their own; of two lists
+    those of PAIR_KEYS, or 1 for the clearest win of the first; else 1 is the lowest."""
+    if labels and all(len(label) == 1 and label in "0123456789" for label in labels.values()):
+        return {value: (labels[value],) for value in sorted(labels)}
+    if of_pairs and labels.keys() == PAIR_KEYS.keys():
+        return dict(PAIR_KEYS)
+    ordered = sorted(labels, reverse=of_pairs)[:_MOST_KEYS]
+    return {value: (str(place % 10),) for place, value in enumerate(ordered, 1)}
 
 
 class AspectAnswer(NamedTuple):

@@ -37,7 +37,6 @@ from recjudge_tui.store.runs import run_row
 
 # a section about the form of the reply: from its heading to the next heading of the same rank, or to the end
 _FORM = re.compile(r"^(#+)[ ]*(?:output|reply|answer|response)\b[^\n]*\n.*?(?=^\1[ ]|\Z)", re.I | re.M | re.S)
-_PAIR_KEYS = {1.0: ("1", "a"), 0.0: ("0", "t"), -1.0: ("2", "b")}
 _PAIR_WORDS = {1.0: "List 1", 0.0: "Tie", -1.0: "List 2"}
 _PARTS_OF_USER = ("attributes", "as_of", "history", "searches", "clicks", "browsed", "preferences")
 
@@ -132,28 +131,20 @@ def _aspect_question(prompt: Prompt, spec: AspectSpec, first: str) -> annotation
     labels = prompt.labels_of(spec.name)
     names = {label.value: label.name for label in labels}
     if not first:
-        ordered = sorted(labels, key=lambda label: label.value)
-        options = [
-            annotation.AnswerOption((str(n % 10),), label.reply, label.value, label.name)
-            for n, label in enumerate(ordered, 1)
-        ]
-        return annotation.AspectQuestion(spec.name, question, tuple(options[:10]))
+        replies = {label.value: label.reply for label in labels}
+        keys = annotation.answer_keys(names, of_pairs=False)
+        options = (annotation.AnswerOption(own, replies[v], v, names[v]) for v, own in keys.items())
+        return annotation.AspectQuestion(spec.name, question, tuple(options))
     # values refer to system a; turn the sign when system b is shown first
     sign = -1.0 if first == "b" else 1.0
-    if set(names) == set(_PAIR_KEYS):
-        pair = (
-            annotation.AnswerOption(_PAIR_KEYS[v], _PAIR_WORDS[v], sign * v + 0.0, names[sign * v + 0.0])
-            for v in _PAIR_KEYS
-        )
-        return annotation.AspectQuestion(spec.name, question, tuple(pair))
-    values = sorted((label.value for label in labels), reverse=True)
     turned = [
-        annotation.AnswerOption((str(n % 10),), words, sign * value + 0.0, names[sign * value + 0.0])
-        for n, value in enumerate(values, 1)
+        annotation.AnswerOption(own, words, sign * value + 0.0, names[sign * value + 0.0])
+        for value, own in annotation.answer_keys(names, of_pairs=True).items()
         if sign * value in names
-        for words in (f"List {1 if value > 0 else 2} by {abs(value):g}" if value else "Tie",)
+        for by in (f"List {1 if value > 0 else 2} by {abs(value):g}" if value else "Tie",)
+        for words in (_PAIR_WORDS[value] if set(names) == set(_PAIR_WORDS) else by,)
     ]
-    return annotation.AspectQuestion(spec.name, question, tuple(turned[:10]))
+    return annotation.AspectQuestion(spec.name, question, tuple(turned))
 
 
 # ---- assignment --------------------------------------------------------------------------------------------------

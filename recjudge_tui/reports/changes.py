@@ -50,7 +50,7 @@ from recjudge_tui.store import answers
 from recjudge_tui.store.cases import check_contexts
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_text
-from recjudge_tui.store.ratings import Ratings, project_questions, project_raters
+from recjudge_tui.store.ratings import Ratings, load_questions, project_questions, project_raters
 from recjudge_tui.store.runs import list_runs, newest_judges
 
 MCNEMAR, STUART_MAXWELL, SIGN_FLIPS = "McNemar, exact", "Stuart-Maxwell", "sign flips over users"
@@ -261,19 +261,33 @@ def _parts(
 
 
 def usual_sides(project: Project) -> tuple[str, str] | None:
-    """The raters of the two newest runs that share a question, the later one second; else the first two raters that share
-    one; None if there are none."""
+    """Of the raters of runs the two that both answered most cases of one question, the newest if several, the later one
+    second; else of all raters; None if no two share a question."""
     raters = project_raters(project.db, project.id)
     questions = project_questions(project.db, project.id)
     asked = shapes.grouped((q.rater, (question_of(q.protocol), q.aspect)) for q in questions)
     answered = {rater: {*own} for rater, own in asked.items()}
     by_run = [name for name in reversed(newest_judges(project.db, project.id)) if name in answered]
     others = sorted(answered.keys() - set(by_run), key=lambda name: shapes.rank_of(raters[name]))
-    for later, earlier in combinations(by_run, 2):
-        if answered[later] & answered[earlier]:
-            return earlier, later
-    every = combinations([*by_run, *others], 2)
-    return next(((a, b) for a, b in every if answered[a] & answered[b]), None)
+    cases: dict[str, dict[tuple[str, str], set[int]]] = {}
+
+    def in_common(pair: tuple[str, str]) -> int:
+        for rater in {*pair} - cases.keys():
+            own = cases.setdefault(rater, {})
+            given = load_questions(project.db, project.id, (q for q in questions if q.rater == rater))
+            for q, verdicts in given.verdicts.items():
+                kept = verdicts.row[~np.isnan(verdicts.value)].tolist()
+                own.setdefault((question_of(q.protocol), q.aspect), set()).update(kept)
+        first, second = cases[pair[0]], cases[pair[1]]
+        return max(len(first[asked] & second[asked]) for asked in first.keys() & second.keys())
+
+    of_runs, every = (
+        [(a, b) for a, b in combinations(names, 2) if answered[a] & answered[b]]
+        for names in (by_run, [*by_run, *others])
+    )
+    if of_runs and in_common(pair := max(of_runs, key=in_common)):
+        return pair[1], pair[0]
+    return max(every, key=in_common, default=None)
 
 
 def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, cast
@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """`judge`: the rater of the newest run with verdicts about systems, which is `run`; without one empty and None."""
+    """`judge`: the rater of the newest run that answered about systems, which is `run`; without one empty and None."""
 
     cases: int
     verdicts: int
@@ -69,17 +69,6 @@ class QueueSize(NamedTuple):
     reason: str
     size: int
     cases: str
-
-
-class QueueSizes(NamedTuple):
-    """The queue of `run`, or of all runs (None)."""
-
-    run: int | None
-    sizes: tuple[QueueSize, ...]
-
-    @property
-    def total(self) -> int:
-        return sum(size.size for size in self.sizes)
 
 
 class Subject(NamedTuple):
@@ -127,12 +116,17 @@ class PeopleAgreement(NamedTuple):
     ceiling_few: str = ""
 
 
+FLAGGED = "flagged"
+
+
 class First(NamedTuple):
-    """A verdict to read, why it waits for a reader, and its reasoning."""
+    """A verdict to read, why it waits for a reader (of the queue, or FLAGGED), and its reasoning. A failed one stands for
+    all that failed in the same way; `alike`: there are others."""
 
     row: VerdictRow
     reason: str
     reasoning: str
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,11 +136,12 @@ class Home:
     totals: Totals | None = None
     runs: tuple[StoredRow, ...] | None = None
     data: DataCounts | None = None
-    queue: QueueSizes | None = None
+    queue: tuple[QueueSize, ...] | None = None
     flips: tuple[FlipCount, ...] | None = None
     subject: Subject | None = None
     board: Board | None = None
     first: tuple[First, ...] | None = None
+    waiting: int | None = None
     agreement: PeopleAgreement | None = None
     untitled: int | None = None
 
@@ -244,23 +239,19 @@ def _totals(project: Project, _: Home) -> Totals:
     return Totals(row["cases"], row["verdicts"], row["flagged"], row["runs"], *newest)
 
 
-def _queue(project: Project, home: Home) -> QueueSizes:
-    """What the list of verdicts opens with: the queue of the newest run, or of all runs if it is empty."""
+WAITING = VerdictFilter((Term("queue", ":", "any"),))
+_FLAGGED = VerdictFilter((Term("flag", ":", "any"), Term("triaged", ":", "no")))
+
+
+def _queue(project: Project, _: Home) -> tuple[QueueSize, ...]:
     from recjudge_tui.reports.verdict_list import listed_verdicts
 
-    assert home.totals is not None
-    for run in dict.fromkeys((home.totals.run, None)):
-        about = () if run is None else (Term("run", ":", str(run)),)
-        every = VerdictFilter((*about, Term("queue", ":", "any")))
-        by_reason = listed_verdicts(project.db, project.id, every).sizes()
-        sizes = tuple(
-            QueueSize(reason, size, VerdictFilter((*about, Term("queue", ":", name))).text())
-            for name, (reason, size) in zip(QUEUED, by_reason.items(), strict=True)
-            if size
-        )
-        if sizes:
-            return QueueSizes(run, sizes)
-    return QueueSizes(None, ())
+    by_reason = listed_verdicts(project.db, project.id, WAITING).sizes()
+    return tuple(
+        QueueSize(reason, size, VerdictFilter((Term("queue", ":", name),)).text())
+        for name, (reason, size) in zip(QUEUED, by_reason.items(), strict=True)
+        if size
+    )
 
 
 def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
@@ -270,12 +261,20 @@ def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
 
 
 def _subject(project: Project, home: Home) -> Subject:
+    from recjudge_tui.store.ratings import has_answered
+
     assert home.totals is not None
     known = topics(project) if home.totals.verdicts else ()
     about = asked(project, known[0], known) if known else None
     if about is None or not about.raters:
         return Subject()
-    rater = home.totals.judge if home.totals.judge in about.raters else about.raters[0]
+    named = (home.totals.judge, *about.raters)
+    able = (
+        name
+        for name in named
+        if name in about.raters and has_answered(project.db, project.id, name, about.topic.aspect)
+    )
+    rater = next(able, about.raters[0])
     return Subject(about.topic, rater, about.people, topic_terms(known, about.topic))
 
 
@@ -328,22 +327,21 @@ MOST_READ, _CANDIDATES = 20, 400
 
 def _first(project: Project, home: Home) -> tuple[First, ...]:
     """The first MOST_READ cases, each once: what waits for a reader of the judge whose figures are shown, in the order of
-    the queue, those about the two leading systems before the others; then what waits of other raters, and flagged lists."""
+    the queue, those about the two leading systems before the others; then what waits of other raters, and flagged lists.
+    What a judge failed at in one way is one fault, and one row behind the others."""
     from recjudge_tui.reports.verdict_list import listed_verdicts
     from recjudge_tui.store.verdicts import EXPORTED, exported_rows, verdict_rows
 
     about = home.subject or Subject()
     judge = whole_term("judge", about.rater) if about.rater else None
     own = VerdictFilter((*about.terms, *([judge] if judge else []), Term("queue", ":", "any")))
-    every = VerdictFilter((Term("queue", ":", "any"),))
-    flagged = VerdictFilter((Term("flag", ":", "any"), Term("triaged", ":", "no")))
     leading = {str(line["system"]) for line in (home.board.lines if home.board is not None else ())[:2]}
 
     def is_other(row: VerdictRow) -> bool:
         return not (leading <= {*row.systems} or (len(row.systems) == 1 and row.systems[0] in leading))
 
-    found: dict[int, First] = {}
-    for chosen in (own, every, flagged):
+    found: dict[object, First] = {}
+    for chosen in (own, WAITING, _FLAGGED):
         if len(found) >= MOST_READ:
             break
         queued = listed_verdicts(project.db, project.id, chosen)
@@ -351,9 +349,12 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
         why = {key: queued.reason(at) for at, key in enumerate(ids)}
         rows = verdict_rows(project.db, ids)
         # the order of the queue stays within both parts
-        rows.sort(key=is_other)
+        rows.sort(key=lambda row: (row.failed, is_other(row)))
         for row in rows:
-            found.setdefault(row.case_id, First(row, why[row.verdict_id] or "flagged", ""))
+            key = (row.rater, row.protocol, row.error_kind) if row.failed else row.case_id
+            known = found.setdefault(key, First(row, why[row.verdict_id] or FLAGGED, ""))
+            if row.failed and known.row.case_id != row.case_id:
+                found[key] = known._replace(alike=True)
     shown = list(found.values())[:MOST_READ]
     said = exported_rows(project.db, [one.row.verdict_id for one in shown])
     return tuple(
@@ -362,11 +363,31 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
     )
 
 
+def has_others(first: tuple[First, ...]) -> bool:
+    """Whether what is to be read first is more than the queue."""
+    return any(one.reason == FLAGGED for one in first)
+
+
+def to_read(project: Project) -> list[int]:
+    """The whole list whose beginning is to be read first where it has others than the queue: flagged ones behind it."""
+    from recjudge_tui.reports.verdict_list import listed_verdicts
+
+    every = (listed_verdicts(project.db, project.id, chosen).ids for chosen in (WAITING, _FLAGGED))
+    return list(dict.fromkeys(chain.from_iterable(every)))
+
+
+def _waiting(project: Project, home: Home) -> int:
+    """How many verdicts that whole list has."""
+    return (
+        len(to_read(project)) if has_others(home.first or ()) else sum(size.size for size in home.queue or ())
+    )
+
+
 _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
     "totals": _totals,
     "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
     "data": lambda project, _: data_counts(project.db, project.id),
-    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "first": _first,
+    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "first": _first, "waiting": _waiting,
     "agreement": _agreement,
     "untitled": lambda project, _: unknown_items(project.db, project.id),
 }  # fmt: skip

@@ -19,13 +19,13 @@ from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.filters import check_filter_names
+from recjudge_tui.store.triage import DECISIONS
 
 _COLUMNS = columns(
     "verdict_id|(Verdict)", "case_id|Case", "user_id|User", "context|Context", "served_at|Served|time",
     "systems|Systems", "rater", "rater_kind|(Kind)", "protocol aspect label value?", "confidence|Confidence|float|2",
     "why|Why", "decision|Decision", "tags|(Tags)",
 )  # fmt: skip
-_DECIDED = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 
 
 def verdicts(project: Project, choose: Options) -> Table:
@@ -122,7 +122,7 @@ def list_verdicts(
 
 
 def _row(row: stored.VerdictRow, reason: str) -> Row:
-    decision = _DECIDED.get(row.triage.decision, row.triage.decision)
+    decision = DECISIONS.get(row.triage.decision, row.triage.decision)
     names = ("user_id", "rater", "rater_kind", "protocol", "aspect", "value", "confidence")
     return {name: getattr(row, name) for name in names} | {
         "verdict_id": str(row.verdict_id),

@@ -220,6 +220,13 @@ def project_questions(db: Database, project_id: int) -> list[Question]:
     return db.records(Question, sql, (project_id,))
 
 
+def has_answered(db: Database, project_id: int, rater: str, aspect: str) -> bool:
+    """Whether a rater gave an answer about the aspect, and did not fail throughout."""
+    sql = """SELECT 1 FROM raters r JOIN verdicts v ON v.rater_id = r.id
+             WHERE r.project_id = ? AND r.name = ? AND v.aspect = ? AND v.state = 'ok'"""
+    return db.any(sql, (project_id, rater, aspect))
+
+
 def verdict_counts(db: Database, project_id: int, aspect: str, raters: Collection[str]) -> dict[str, int]:
     """rater -> its number of verdicts on an aspect, without adversarial ones."""
     sql = f"""SELECT r.name, count(*) FROM raters r JOIN verdicts v ON v.rater_id = r.id

@@ -13,7 +13,8 @@ from recjudge_tui.store.filters import DECIDED, conditions
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
 
 Action = Literal["accept", "dismiss", "override", "note", "tag", "undo"]
-DECISIONS = ("accept", "dismiss", "override")
+# each as a state of a verdict
+DECISIONS = {"accept": "accepted", "dismiss": "dismissed", "override": "overridden"}
 # the columns that say what a row of the log is about, beside the verdict
 _ABOUT = ("project_id", "case_id", "rater", "aspect", "protocol")
 # in characters, for notes and tags
@@ -21,12 +22,12 @@ LONGEST_TEXT = 4_000
 
 
 class TriageState(NamedTuple):
-    """The current state of a verdict: the last decision (may be empty), its label, the tags, and whether it has a note."""
+    """The current state of a verdict: the last decision (may be empty), its label, the tags, and the last note."""
 
     decision: str = ""
     label: str = ""
     tags: tuple[str, ...] = ()
-    noted: bool = False
+    note: str = ""
 
 
 def record(
@@ -108,9 +109,14 @@ def triage_states(db: Database, ids: Sequence[int]) -> dict[int, TriageState]:
         elif row["action"] == "tag":
             held = held._replace(tags=(*held.tags, row["text"]))
         else:
-            held = held._replace(noted=True)
+            held = held._replace(note=row["text"])
         states[row["verdict_id"]] = held
     return states
+
+
+def decided_among(db: Database, ids: Sequence[int]) -> set[int]:
+    """Those of these verdicts that have a decision."""
+    return {key for key, state in triage_states(db, ids).items() if state.decision}
 
 
 def count_triaged(

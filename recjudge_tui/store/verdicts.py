@@ -251,11 +251,13 @@ def next_undecided(db: Database, ids: Sequence[int]) -> int | None:
 
 
 def newest_judged_run(db: Database, project_id: int) -> tuple[int, str] | None:
-    """The newest run of a judge with verdicts about systems, and its rater; None if there is none."""
+    """The newest run of a judge with verdicts about systems, and its rater; one whose calls all failed only if no other
+    answered. None if there is none."""
     sql = f"""SELECT ru.id, r.name FROM runs ru JOIN raters r ON r.id = ru.rater_id
               WHERE ru.project_id = ? AND r.kind IN {sql_list(REVIEWED)}
                 AND EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND {about_systems("v.protocol")})
-              ORDER BY ru.id DESC LIMIT 1"""
+              ORDER BY EXISTS (SELECT 1 FROM verdicts v WHERE v.run_id = ru.id AND v.state = 'ok'
+                               AND {about_systems("v.protocol")}) DESC, ru.id DESC LIMIT 1"""
     row = db.row(sql, (project_id,))
     return None if row is None else (row[0], row[1])
 
@@ -268,9 +270,15 @@ def run_has_confidences(db: Database, run_id: int) -> bool:
 EXPORTED = (
     "project", "protocol", "case_id", "user_id", "item_id", "system_a", "system_b", "rater", "rater_kind", "run_id",
     "aspect", "value", "label", "state", "order_consistent", "confidence", "reasoning", "created_at", "shown_first",
-    "context", "served_at",
+    "context", "served_at", "flags", "decision", "override", "note", "tags",
 )  # fmt: skip
 
+# a JSON array, as in exported labels; null without flags
+_FLAGS = """iif(v.flag_count = 0, NULL, (
+  SELECT json_group_array(json_object('item_id', item_id, 'issue', issue, 'reason', reason)) FROM (
+    SELECT item_id, issue, reason FROM flags f WHERE f.verdict_id = v.verdict_id UNION
+    SELECT item_id, issue, reason FROM calls k JOIN flags f ON f.call_id = k.id
+    WHERE k.run_id = v.run_id AND k.case_id = v.case_id)))"""
 # the system whose list came first in every call or imported judgement about a pair; null where both orders were asked
 _SHOWN_FIRST = """(SELECT CASE WHEN min(list_order) = max(list_order)
     THEN iif(min(list_order) = 'ab', v.system_a, v.system_b) END
@@ -279,20 +287,32 @@ _SHOWN_FIRST = """(SELECT CASE WHEN min(list_order) = max(list_order)
 
 
 def exported_rows(db: Database, ids: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """The columns EXPORTED of these verdicts, in the order of `ids`, read in chunks."""
-    columns = ", ".join(_SHOWN_FIRST if name == "shown_first" else name for name in EXPORTED)
+    """The columns EXPORTED of these verdicts, in the order of `ids`, read in chunks; the last ones are those of triage."""
+    special = {"shown_first": _SHOWN_FIRST, "flags": _FLAGS}
+    columns = ", ".join(special.get(name, name) for name in EXPORTED[:-4])
     sql = f"""SELECT verdict_id, {columns} FROM v_verdicts v
               WHERE verdict_id IN (SELECT value FROM json_each(?))"""
     for start in range(0, len(ids), _CHUNK):
         chunk = list(ids[start : start + _CHUNK])
         by_id = {row[0]: tuple(row)[1:] for row in db.rows(sql, (json.dumps(chunk),))}
-        yield from (by_id[key] for key in chunk if key in by_id)
+        states = triage_states(db, chunk)
+        for key in chunk:
+            if key in by_id:
+                told = states.get(key, TriageState())
+                yield (*by_id[key], DECISIONS.get(told.decision), told.label or None, told.note or None,
+                       ", ".join(told.tags) or None)  # fmt: skip
 
 
 def verdicts_on(db: Database, cases: Iterable[int]) -> set[int]:
     """The ids of all verdicts on these cases."""
     sql = "SELECT id FROM verdicts WHERE case_id IN (SELECT value FROM json_each(?))"
     return set(db.column(sql, (json.dumps(list(cases)),)))
+
+
+def cases_of(db: Database, ids: Iterable[int]) -> tuple[int, ...]:
+    """The cases of these verdicts, each once."""
+    sql = "SELECT DISTINCT case_id FROM verdicts WHERE id IN (SELECT value FROM json_each(?))"
+    return tuple(db.column(sql, (json.dumps(list(ids)),)))
 
 
 def verdicts_by_text(db: Database, ids: Sequence[int]) -> dict[int, list[int]]:

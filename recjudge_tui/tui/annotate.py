@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _ASSIGNED = (
     Option("annotators", tuple, "Name at least one annotator; commas separate several.", (), required=True,
-           placeholder="ana, ben"),
+           placeholder="such as ana, ben"),
     Option("protocol", str, "The question that they answer.", choices=offered(), required=True),
     Option("sample", int, "How many cases are assigned. Default: all.", bounds={"ge": 1}, label="cases",
            placeholder="all"),
@@ -431,7 +431,7 @@ class AnnotationScreen(BaseScreen):
 
     def action_note(self) -> None:
         sheet = self.query_one(answer_sheet.AnswerSheet)
-        ask = AskLine("Note on this case", "A short note, stored with the verdict", sheet.note)
+        ask = AskLine("Note on this case", "A short note, stored with the verdict", sheet.note, breaks=True)
         self.ask(ask, sheet.set_note)
 
     def action_flag(self) -> None:

@@ -33,7 +33,7 @@ from recjudge_tui.store.projects import only_project, project_id, project_name
 from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
-from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog
+from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog, Notice
 from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
 from recjudge_tui.tui.toolkit import is_ours, is_too_late, lenient
@@ -79,6 +79,7 @@ class RecjudgeApp(App[None]):
             self.register_theme(theme)
         self.db_path = db_path
         self.active: list[StoredRow] = []
+        self.looked = False
         self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
         self._looked_at = 0.0
@@ -137,8 +138,8 @@ class RecjudgeApp(App[None]):
         self.background.start("runs", _live_runs, self._show_active)
 
     def _show_active(self, active: list[StoredRow]) -> None:
-        changed = bool(active or self.active)
-        self.active = active
+        changed = bool(active or self.active or not self.looked)
+        self.active, self.looked = active, True
         if self.active and self._poll is None:
             self._poll = self.set_interval(POLL_S, self.check_runs)
         elif not self.active and self._poll is not None:
@@ -254,7 +255,18 @@ class RecjudgeApp(App[None]):
         """The actions available now, the screens to go to, and the theme."""
         from recjudge_tui.tui.palette import commands
 
-        of_app = (("Theme", "", self.action_change_theme), ("Quit", "ctrl+q", self.action_leave_app))
+        holds = "It holds the theme, your own keys, your name as a reader, and what runs begin with."
+        about = f"{self._settings.path}\n\n{holds}"
+        of_app = (
+            ("Theme", "", self.action_change_theme, "settings colours dark light"),
+            (
+                "Settings: the file that holds them",
+                "",
+                lambda: self.push_screen(Notice("Settings", about)),
+                "config keys",
+            ),
+            ("Quit", "ctrl+q", self.action_leave_app, "exit leave"),
+        )
         return commands(self, screen, self.active, of_app)
 
     def _run_command(self, command: Command | None) -> None:

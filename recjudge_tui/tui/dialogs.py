@@ -116,13 +116,44 @@ class Confirm(Dialog[bool]):
         self.dismiss(answer)
 
 
-class Line(Input):
-    """An input that keeps all lines that are pasted, as one; the toolkit's own keeps the first."""
+# a break between two lines, in an input
+_BREAK = "↵"
+
+
+class Completed(Input):
+    """An input whose completion `tab` takes; without one, or only a slash, it goes on to the next field."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete", "take the completion", show=False, id="field.complete")
+    ]
+
+    def action_complete(self) -> None:
+        if self.cursor_at_end and self._suggestion.rstrip("/") not in ("", self.value):
+            self.action_cursor_right()
+        else:
+            self.screen.focus_next()
+
+
+class Line(Completed):
+    """An input that keeps all lines that are pasted, with `breaks` between them or as one; the toolkit's own keeps one."""
+
+    def __init__(self, value: str, *, breaks: bool = False, **more: Any) -> None:
+        super().__init__(self._joined(value, breaks), **more)
+        self._breaks = breaks
+
+    @staticmethod
+    def _joined(text: str, breaks: bool) -> str:
+        lines = (" ".join(line.split()) for line in text.splitlines())
+        return (f" {_BREAK} " if breaks else " ").join(filter(None, lines))
 
     def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
         event.stop()
-        self.insert_text_at_cursor(" ".join(event.text.split()))
+        self.insert_text_at_cursor(self._joined(event.text, self._breaks))
+
+    def text(self) -> str:
+        lines = self.value.split(_BREAK) if self._breaks else [self.value]
+        return "\n".join(line.strip() for line in lines).strip()
 
 
 class Completion(Suggester):
@@ -154,10 +185,18 @@ class AskLine(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="ask.cancel")]
 
     def __init__(
-        self, title: str, hint: str, value: str = "", placeholder: str = "", *, path: bool = False
+        self,
+        title: str,
+        hint: str,
+        value: str = "",
+        placeholder: str = "",
+        *,
+        path: bool = False,
+        breaks: bool = False,
     ) -> None:
-        """With `path` the name of a file is completed."""
+        """With `path` the name of a file is completed; with `breaks` what is pasted stays several lines."""
         super().__init__()
+        self._breaks = breaks
         self._title, self._hint, self._value, self._placeholder = title, hint, value, placeholder
         self._completion = Completion() if path else None
 
@@ -165,7 +204,8 @@ class AskLine(Dialog[str]):
         with Vertical(classes="dialog") as box:
             box.border_title = plain(self._title)
             yield Line(
-                value=one_line(self._value),
+                safe_text(self._value),
+                breaks=self._breaks,
                 placeholder=self._placeholder,
                 suggester=self._completion,
                 compact=True,
@@ -175,12 +215,13 @@ class AskLine(Dialog[str]):
             yield DialogHint(f"{self._hint}\n{keys}")
 
     @on(Input.Submitted)
-    def _accept(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() or None)
+    def _accept(self) -> None:
+        self.dismiss(self.query_one(Line).text() or None)
 
 
 class PickDialog(Dialog[Any]):
-    """`PickDialog(title, about, {key: (result, text)})`: returns the result of the key that is pressed, or None."""
+    """`PickDialog(title, about, {keys: (result, text)})`, several keys with a space between them: returns the result of the
+    key that is pressed, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="pick.cancel")]
 
@@ -195,19 +236,22 @@ class PickDialog(Dialog[Any]):
                 with VerticalScroll(classes="dialog-text"):
                     yield Static(plain(self._about))
             rows = [
-                clickable(Content.assemble((f" {key} ", "bold $accent"), f" {text}"), f"screen.pick('{key}')")
-                for key, (_, text) in self._offered.items()
+                clickable(
+                    Content.assemble((f" {keys} ", "bold $accent"), f" {text}"), f"screen.pick('{keys[0]}')"
+                )
+                for keys, (_, text) in self._offered.items()
             ]
             yield ClickText(Content("\n").join(rows), id="choices")
             yield DialogHint("esc cancel")
 
     def on_key(self, event: events.Key) -> None:
-        if event.character is not None and event.character.lower() in self._offered:
+        key = (event.character or "").lower()
+        if any(key in keys.split() for keys in self._offered):
             event.stop()
-            self.action_pick(event.character.lower())
+            self.action_pick(key)
 
     def action_pick(self, key: str) -> None:
-        self.dismiss(self._offered[key][0])
+        self.dismiss(next(result for keys, (result, _) in self._offered.items() if key in keys.split()))
 
 
 # ---- choice ------------------------------------------------------------------------------------------------------

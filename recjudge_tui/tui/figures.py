@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -17,6 +18,7 @@ from recjudge_tui.reports.figures.marks import (
     UNDEFINED,
     Bars,
     Bold,
+    Figure,
     Forest,
     Grid,
     GridCell,
@@ -35,6 +37,8 @@ _NAME = 40
 # the fewest cells of a drawing in a table, and of a plot across and down
 _FEWEST, _PLOT = 10, (20, 8)
 _MARGIN = 0.08
+# from so many half doublings on, only whole ones have a tick
+_STEPS = 9
 # backgrounds, faint to strong; each cell shows its value, and the colour only repeats it
 _COUNTS = ("#16212e", "#1b3350", "#204672", "#255a94", "#2a6eb6")
 _ABOVE = ("#14302a", "#17453a", "#1a5b4a", "#1d725a")
@@ -65,7 +69,13 @@ class MarksTable(NamedTuple):
 
     def first_cell(self) -> int:
         """The first column of the first line with a row behind it."""
-        return next((at for at, row in enumerate(self.rows[0]) if row is not None), 0)
+        return next((at for at, row in enumerate(self.rows[0] if self.rows else ()) if row is not None), 0)
+
+
+def is_drawn(figure: Figure) -> bool:
+    """Whether the figure has a mark to show; its numbers may all be undefined."""
+    marks = figure.marks
+    return marks is not None and bool(marks.cells if isinstance(marks, Grid) else points_of(marks))
 
 
 def marks_table(marks: Marks, width: int) -> MarksTable:
@@ -82,7 +92,7 @@ def marks_table(marks: Marks, width: int) -> MarksTable:
     right = [counts] if bars else [values, counts]
 
     def room_left() -> int:
-        return width - sum(max(map(cell_len, texts)) + 2 for texts in (*left, *right)) - 2
+        return width - sum(max(map(cell_len, texts), default=0) + 2 for texts in (*left, *right)) - 2
 
     if not bars and room_left() < _FEWEST:
         right[0] = [text.split(" ")[0] for text in values]
@@ -105,8 +115,9 @@ def points_of(marks: Forest | Bars | Scatter | Lines) -> list[Mark]:
         return [next(iter(parts.values())) for parts in marks.bars.values()]
     if isinstance(marks, Forest):
         return list(marks.marks)
+    points = [mark for mark in marks.marks if mark.value is not None]
     front = marks.front if isinstance(marks, Lines) else ""
-    return [mark for mark in marks.marks if mark.value is not None and front in ("", mark.group)]
+    return [mark for mark in points if front in ("", mark.group)] or points
 
 
 def _place_name(marks: Marks, mark: Mark) -> str:
@@ -226,10 +237,19 @@ def plot(marks: Scatter | Lines, chosen: Row | None, width: int, height: int) ->
     """
     import plotext
 
-    points, level = points_of(marks), marks.level
+    points, level = points_of(marks), None if marks.level is None else marks.level.value
+    doublings = isinstance(marks, Scatter) and marks.doublings and all((p.value or 0.0) > 0 for p in points)
+    if doublings:
+        floor = min((p.value for p in points if p.value), default=1.0) / 64
+
+        def scaled(value: float | None) -> float | None:
+            return None if value is None else math.log2(max(value, floor))
+
+        points = [replace(p, value=scaled(p.value), low=scaled(p.low), high=scaled(p.high)) for p in points]
+        level = scaled(level)
     square = isinstance(marks, Lines) and bool(marks.diagonal)
     x_ends = (0.0, 1.0) if square else _with_margin([point.x for point in points])
-    y_ends = (0.0, 1.0) if square else _with_margin(axis(points, None if level is None else level.value))
+    y_ends = (0.0, 1.0) if square else _with_margin(axis(points, level), below_zero=doublings)
     plotext.terminal.limit(False, False)
     sheet = plotext.figure
     sheet.clear()
@@ -242,7 +262,11 @@ def plot(marks: Scatter | Lines, chosen: Row | None, width: int, height: int) ->
     if square:
         sheet.draw(sheet.signal([0.0, 1.0], [0.0, 1.0], marker="·").lines(True))
     if level is not None:
-        sheet.line(level.value)
+        sheet.line(level)
+    if doublings:
+        steps = range(math.ceil(y_ends[0] * 2), math.floor(y_ends[1] * 2) + 1)
+        shown = [step / 2 for step in steps if len(steps) < _STEPS or step % 2 == 0]
+        sheet.ruler("y").ticks(shown, [f"{2**step:.2g}" for step in shown])
     for place, own in enumerate(groups.values()):
         marker = plotext.marker("braille", plotext.pixel(_COLOURS[place % len(_COLOURS)]))
         sheet.draw(sheet.signal([p.x for p in own], [p.value for p in own], marker=marker).lines(True))
@@ -279,8 +303,8 @@ def plot(marks: Scatter | Lines, chosen: Row | None, width: int, height: int) ->
     return Content.from_rich_text(Text.from_ansi(sheet.build().string()))
 
 
-def _with_margin(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
+def _with_margin(values: Sequence[float], *, below_zero: bool = False) -> tuple[float, float]:
+    low, high = min(values, default=0.0), max(values, default=1.0)
     margin = (high - low) * _MARGIN or max(abs(high) * 0.1, 0.5)
     # an axis of values that are never negative does not go below zero
-    return max(low - margin, 0.0) if low >= 0 else low - margin, high + margin
+    return max(low - margin, 0.0) if low >= 0 and not below_zero else low - margin, high + margin

@@ -22,10 +22,22 @@ from textual.widgets import Static
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
-from recjudge_tui.reports.home import LARGE, RUNS_NAMED, Home, HomeProcess, conclusion, with_next_part
+from recjudge_tui.reports.home import (
+    LARGE,
+    RUNS_NAMED,
+    WAITING,
+    Home,
+    HomeProcess,
+    conclusion,
+    has_others,
+    to_read,
+    with_next_part,
+)
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.runs import newest_runs
+from recjudge_tui.store.verdicts import cases_of
 from recjudge_tui.tui.row_list import Column, RowList, shared_prefix
 from recjudge_tui.tui.screens import COMMON, ImportScreen, Working, host_of
 from recjudge_tui.tui.verdict_list import label_text, mark, people_text, systems_text, why
@@ -92,7 +104,7 @@ def _cell(row: Numbered, width: int, at: int) -> tuple[str, str]:
     """The cell of a line at this place."""
     cells = row[1].cells
     text, kind = cells[at] if at < len(cells) else ("", "")
-    return (text if isinstance(text, str) else text(min(width, _AXIS))), kind
+    return (text if isinstance(text, str) else text(min(width, _SYSTEMS_CELLS))), kind
 
 
 def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
@@ -107,8 +119,8 @@ def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
     return tuple(made)
 
 
-# the most cells of an axis
-_AXIS = 30
+# the most cells of an axis, and of the names of systems
+_AXIS, _SYSTEMS_CELLS = 30, 44
 _REST_S = 0.15
 # from this width on there are two columns
 _TWO_COLUMNS = 96
@@ -119,7 +131,7 @@ _COLUMNS = {
     ),
     "trust": _columns("who 50 12 middle", "value 9 right", "interval 20 8 rank=1", "cases 40 12"),
     "data": _columns("data 200 20", "key 5 3"),
-    "first": _columns("mark 1", "user 12 9 middle", "systems 44 20", "people 14 6 rank=2", "why 200 20"),
+    "first": _columns("mark 1", "user 12 6 middle", f"systems {_SYSTEMS_CELLS} 16", "people 14 6 rank=2", "why 200 14"),
     "runs": _columns("mark 1", "run 9 right", "judge 40 8 middle", "protocol 14 6 rank=1", "state 40 10"),
 }  # fmt: skip
 # the parts of each column; where there is one column, the right one comes first
@@ -208,7 +220,9 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
             looks = "marked" if few else "dim"
             entries.append(Entry(((name, ""), (shown, ""), (drawn, "dim"), (f"n={number(n)}", looks)), opens))
     elif labels:
-        said = f"agreement: {_WAITING}" if agreement is None else "people labelled none of its cases"
+        answered = any(line["score"] is not None for line in (seen.board.lines if seen.board else ()))
+        none = "people labelled none of its cases" if answered else "the judge answered nothing"
+        said = f"agreement: {_WAITING}" if agreement is None else none
         entries.append(Entry(((said, "dim"),), reports))
     for flip in (seen.flips or ())[:3]:
         name = flip.rater if flip.rater.endswith(flip.protocol) else f"{flip.rater} {flip.protocol}"
@@ -250,20 +264,23 @@ def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
         none = ((GLYPHS.done, "reviewed"), ("the queue is empty", "reviewed"))
         sign, said = none if seen.first is not None else (("", ""), ("looking for what to read", "dim"))
         return "Read first", [Entry((sign, ("", ""), ("", ""), ("", ""), said), Destination("cases"))]
-    waiting = seen.queue.total if seen.queue is not None else 0
+    waiting = seen.waiting or 0
     of_all = f" of {number(waiting)}" if waiting > len(seen.first) else ""
     prefix = shared_prefix([name for one in seen.first for name in one.row.systems])
+    of_users = shared_prefix([one.row.user_id for one in seen.first])
     entries = []
     for one in seen.first:
         row, reasoning = one.row, _BRACKETS.sub("", one.reasoning)
         reason = ("" if len(row.systems) > 1 else f"{label_text(row)} ") + (why(row) or one.reason)
+        reason += ", as others" if one.alike else ""
         quoted = f"  “{one_line(reasoning, 200)}”" if reasoning else ""
         cells: tuple[Cell, ...] = (
-            mark(row), (row.user_id, ""), (systems_text(row, 44, prefix), ""),
+            mark(row), (row.user_id.removeprefix(of_users), ""), (partial(systems_text, row, prefix=prefix), ""),
             ("" if row.failed else people_text(row), ""), (f"{reason}{quoted}", ""),
         )  # fmt: skip
         entries.append(Entry(cells, Destination("first", str(row.verdict_id))))
-    return f"Read first ({len(seen.first)}{of_all})", entries
+    begin = f" {GLYPHS.dot} {of_users}{GLYPHS.cut}" if of_users else ""
+    return f"Read first ({len(seen.first)}{of_all}){begin}", entries
 
 
 def _runs(seen: Home, active: Sequence[StoredRow]) -> Part:
@@ -475,6 +492,9 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     def _paint(self) -> None:
         seen = self.seen
+        if not host_of(self).looked:
+            # it may be going, or be interrupted
+            seen = replace(seen, runs=tuple(run for run in seen.runs or () if run.state != "running"))
         for name, make in PARTS.items():
             title, entries = make(seen, self._active)
             self.query_one(f"#{name}", PartList).show_part(title, [*map(self._with_keys, entries)])
@@ -571,8 +591,8 @@ class HomeScreen(ImportScreen):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("Q", "open('cases')", "queue", show=False, id="home.queue"),
-        Binding("t", "open('cases')", "triage", id="home.triage"),
+        Binding("Q", "triage", "queue", show=False, id="home.queue"),
+        Binding("t", "triage", "triage", id="home.triage"),
         Binding("i", "import", "import", id="home.import"),
         Binding("n", "open('launch')", "new run", id="home.launch"),
         Binding("r", "open('runs')", "runs", show=False, id="home.runs"),
@@ -617,6 +637,10 @@ class HomeScreen(ImportScreen):
     def _own(self) -> list[StoredRow]:
         return [run for run in self.host.active if run.project_id == self.project_id]
 
+    def runs_changed(self, active: list[StoredRow]) -> None:
+        super().runs_changed(active)
+        self.view.show_home(self.project_id, self._own())
+
     def action_read_again(self) -> None:
         self.view.read_again()
 
@@ -637,7 +661,7 @@ class HomeScreen(ImportScreen):
     def _open(self, message: HomeView.Opened) -> None:
         screen, argument = message.destination
         if screen == "first":
-            self._read_from(int(argument))
+            self._read_from([one.row.verdict_id for one in self.view.seen.first or ()], int(argument))
         elif screen == "import":
             self.action_import()
         elif screen == "monitor":
@@ -646,14 +670,22 @@ class HomeScreen(ImportScreen):
             more = {_ARGUMENTS[screen]: argument} if argument else {}
             self.open_screen(screen, self.project_id, **more)
 
-    def _read_from(self, verdict_id: int) -> None:
-        """The cases to read first, from this one on."""
+    def _read_from(self, given: Sequence[int], at: int | None = None) -> None:
+        """These verdicts in this order, from one on."""
         from recjudge_tui.tui.triage import CasesScreen
 
-        rows = [one.row for one in self.view.seen.first or ()]
-        cases = tuple(dict.fromkeys(row.case_id for row in rows))
-        given = tuple(row.verdict_id for row in rows)
-        self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", verdict_id, given))
+        cases = cases_of(self.host.db, given)
+        self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", at, tuple(given)))
+
+    def action_triage(self) -> None:
+        """The whole of the list that begins with what is to be read first."""
+        first = self.view.seen.first or ()
+        if has_others(first):
+            job = lambda db: to_read(Project.numbered(db, self.project_id))  # noqa: E731
+            self.background.start("to read", job, self._read_from)
+        else:
+            more = {"filter_text": WAITING.text()} if first else {}
+            self.open_screen("cases", self.project_id, **more)
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")

@@ -499,6 +499,9 @@ class LaunchScreen(ExportScreen):
         self._starting = False
         run_id, error = result
         self.host.check_runs()
+        # a dialog may be open, or the list of keys
+        while self.app.screen is not self:
+            self.app.pop_screen()
         self.app.switch_screen(make_screen("monitor", run_id))
         told = f"Run {run_id} is working in the background; you can close this screen and the app."
         self.host.show_error(error) if error is not None else self.notify(told, markup=False)

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from recjudge_tui.store.database import StoredRow
 from recjudge_tui.tui.row_list import Command
-from recjudge_tui.tui.screens import is_screen, make_screen, screen_names, to_projects
+from recjudge_tui.tui.screens import BaseScreen, is_screen, make_screen, screen_names, to_projects
 from recjudge_tui.tui.themes import theme_names
 
 # the groups in reading order: actions come first
@@ -23,6 +23,13 @@ _MOVE_ACTIONS = (
     "move", "page", "first", "last", "step", "edge", "column", "block", "next_part", "next_undecided", "unfold", "panel",
     "cursor_", "scroll", "turn",
 )  # fmt: skip
+# screen -> what is done there, in the words of a user
+_FILES = "csv json latex tex html md parquet file save"
+_WORDS = {
+    "runs": "delete a run remove",
+    "reports": f"export {_FILES} svg png pdf table",
+    "launch": "new run judge start",
+}
 # actions that only make sense as keys
 _KEYS_ONLY = ("app.palette", "app.next_panel", "app.peel")
 
@@ -63,9 +70,9 @@ def commands(
     app: App[Any],
     screen: Screen[Any],
     active: Sequence[StoredRow],
-    of_app: Iterable[tuple[str, str, Callable[[], object]]],
+    of_app: Iterable[tuple[str, str, Callable[[], object], str]],
 ) -> list[Command]:
-    """The actions of the screen, the other screens, and the title, key and action of the app's own commands."""
+    """The actions of the screen, the other screens, and the title, key, action and words of the app's own commands."""
     of_keys = (command for command in key_commands(screen) if command.words not in _KEYS_ONLY)
     every = [*of_keys, *_places(app, screen, active)]
     every += [Command(EVERYWHERE, *command) for command in of_app]
@@ -120,14 +127,17 @@ def _in_groups(commands: Iterable[Command]) -> list[Command]:
 def _places(app: App[Any], screen: Screen[Any], active: Sequence[StoredRow]) -> Iterator[Command]:
     """The other screens of the project, and a monitor for each active run."""
     if app.current_mode != "projects" or len(app.screen_stack) > 1:
-        yield Command(GO, "Go to projects", "", partial(to_projects, app))
-    project: int | None = getattr(screen, "project_id", None)
+        yield Command(GO, "Go to projects", "", partial(to_projects, app), "delete remove")
+    project = screen.project if isinstance(screen, BaseScreen) else None
     if project is not None:
         for name in screen_names():
             if name not in ("projects", "monitor") and not is_screen(name, screen):
-                yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project))
+                yield Command(GO, f"Go to {name}", "", partial(_go, app, name, project), _WORDS.get(name, ""))
         texts = partial(_go, app, "cases", project, filter_text="protocol:explanation")
         yield Command(GO, "Go to explanations", "", texts, "texts scores")
+        apart = partial(_go, app, "cases", project, filter_text="why:disagree")
+        yield Command(GO, "Go to disagreements", "", apart, "disagree differ judges people")
+        yield Command(DO, "Export all verdicts to a file", "", partial(_export, app, project), _FILES)
         from recjudge_tui.tui.reports import TABS, about_tab
 
         for name in TABS:
@@ -143,6 +153,14 @@ def themes(app: App[Any]) -> Iterator[Command]:
     for name in theme_names():
         now = "now" if name == app.theme else ""
         yield Command("Theme", name, now, partial(setattr, app, "theme", name))
+
+
+def _export(app: App[Any], project: int) -> None:
+    from recjudge_tui.tui.triage import CasesScreen
+
+    screen = CasesScreen(project, "")
+    app.push_screen(screen)
+    screen.call_after_refresh(screen.action_export)
 
 
 def _go(app: App[Any], name: str, identity: int, **more: object) -> None:

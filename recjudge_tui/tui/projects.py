@@ -46,6 +46,8 @@ class ProjectsScreen(ListScreen):
         Binding("s", "demo", "sample data", id="projects.demo"),
         Binding("n", "new", "new", id="projects.new"),
         Binding("i", "import", "import", id="projects.import"),
+        # one of the hints where there is nothing else to open
+        Binding("o", "other_file('first')", "another file", id="projects.first_file"),
         Binding("o", "other_file", "open another file", show=False, id="projects.other_file"),
         Binding("r", "open('runs')", "runs", id="projects.launch"),
         Binding("a", "open('reports')", "reports", id="projects.reports"),
@@ -85,6 +87,7 @@ class ProjectsScreen(ListScreen):
         self.query_one(TopBar).show(right=short)
 
     def on_screen_resume(self) -> None:
+        self.active = {run.project_id: run for run in self.host.active}
         self._read_rows()
         if self.host.db.change_count() != self._seen:
             self.query_one(HomeView).forget()
@@ -112,7 +115,7 @@ class ProjectsScreen(ListScreen):
         if (active := self.active.get(key)) is not None:
             share = active.finished / active.calls if active.calls else 0.0
             return f"{GLYPHS.running} {share:.0%}", "up"
-        if figures is None:
+        if figures is None or (figures["state"] == "running" and not self.host.looked):
             return "", ""
         if figures["state"] is not None:
             glyph, kind = RUN_LOOKS.get(at_rest(figures["state"]), ("?", ""))
@@ -162,6 +165,8 @@ class ProjectsScreen(ListScreen):
             self._read_rows()
         elif before:
             self.refresh_rows()
+        else:
+            self._list()
 
     # ---- the panel under the table
 
@@ -179,6 +184,8 @@ class ProjectsScreen(ListScreen):
             return False
         if action == "demo" and (self.names or self._makes_demo):
             return False
+        if action == "other_file":
+            return bool(self.names) is not bool(parameters)
         return super().check_action(action, parameters)
 
     def action_export(self) -> None:
@@ -259,9 +266,11 @@ class ProjectsScreen(ListScreen):
         if error is not None:
             self.host.show_error(error)
 
-    def action_other_file(self) -> None:
+    def action_other_file(self, _: str = "") -> None:
         hint = "Another database of recjudge. Leaving it brings you back here."
-        self.ask(AskLine("Open another file", hint, placeholder="recjudge.db", path=True), self._open_file)
+        self.ask(
+            AskLine("Open another file", hint, placeholder="such as recjudge.db", path=True), self._open_file
+        )
 
     def _open_file(self, typed: str) -> None:
         """Lend the terminal to an app on that file."""

@@ -49,7 +49,7 @@ from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.tui import screens, widgets
-from recjudge_tui.tui.figures import MarksTable, Plot, content_of, marks_table
+from recjudge_tui.tui.figures import MarksTable, Plot, content_of, is_drawn, marks_table
 from recjudge_tui.tui.form import Form
 from recjudge_tui.tui.words import advice
 
@@ -62,6 +62,7 @@ _FIGURES = {"leaderboard": "q-matrix", "agreement": "confusion"}
 # figure -> its key, and its tab
 FIGURE_KEYS = dict(zip(FIGURES, "1234567890", strict=True))
 FIGURE_TABS = {f"figure {name}": name for name in FIGURES}
+_FIGURE_WORDS = dict.fromkeys(("confusion", "q-matrix"), "heat map heatmap")
 _VALUE_NAMES = {
     "stat": {name: statistic.label for name, statistic in STATISTICS.items()},
     "level": LEVEL_NAMES,
@@ -93,7 +94,7 @@ def about_tab(tab: str) -> tuple[str, str]:
     """The tab and what it shows, and other words by which it is found."""
     title = title_of(tab)
     if tab in FIGURE_TABS:
-        return f"Figure: {title}, {FIGURES[FIGURE_TABS[tab]].about}", ""
+        return f"Figure: {title}, {FIGURES[FIGURE_TABS[tab]].about}", _FIGURE_WORDS.get(FIGURE_TABS[tab], "")
     if tab == PAPER:
         return "Paper: the table of the paper whose data this is", ""
     return f"{title.capitalize()}: {REPORTS[tab].summary}", REPORTS[tab].words
@@ -176,8 +177,8 @@ def _with_figure(
         return figure(project, FIGURE_TABS[chosen.tab], values, occasions=occasions, strict=False)
 
     data = drawn(topic)
-    if chosen.any_topic and not data.rows:
-        data = next((other for other in map(drawn, data.topics) if other.rows), data)
+    if chosen.any_topic and not is_drawn(data):
+        data = next((other for other in map(drawn, data.topics) if is_drawn(other)), data)
     values = {name: choice.value for name, choice in data.choices.items()}
     return made._replace(topic=data.topic, values=values, content=data)
 
@@ -345,7 +346,7 @@ class ReportsScreen(screens.OccasionScreen):
         body.border_subtitle = Content("")
         self._table = table = content if isinstance(content, Table) and content.rows else None
         answer, title, about.display = "", title_of(made.tab), False
-        if isinstance(content, Figure) and content.marks is not None:
+        if isinstance(content, Figure) and is_drawn(content):
             answer = content.title
             self._fill_marks(content)
         elif table is not None:
@@ -407,7 +408,7 @@ class ReportsScreen(screens.OccasionScreen):
             return
         lines: list[Content] = []
         notes: Sequence[str] = ()
-        if isinstance(made.content, Figure) and made.content.marks is not None:
+        if isinstance(made.content, Figure) and is_drawn(made.content):
             lines += [] if row is None else [content_of(made.content.sentence(row))]
             if isinstance(made.content.marks, Scatter | Lines):
                 self.query_one(Plot).show(made.content.marks, row)
@@ -440,7 +441,8 @@ class ReportsScreen(screens.OccasionScreen):
             parts = [part for part in (made.error.title, made.error.cause, step) if part]
             return Content("\n".join(map(safe_text, parts)))
         if isinstance(content, Figure):
-            lines = [f"{widgets.GLYPHS.dot} {one_line(note, 400)}" for note in _figure_notes(content)]
+            why = dict.fromkeys((*content.reasons, *_figure_notes(content)))
+            lines = [f"{widgets.GLYPHS.dot} {one_line(note, 400)}" for note in why]
             other = f"{widgets.key_name(self.app, 'reports.topic')} chooses another question."
             return Content("\n".join([*(lines or ["Nothing to draw."]), "", other]))
         if isinstance(content, Page):

@@ -92,11 +92,18 @@ def fitted(columns: Sequence[Column[Row]], needs: Mapping[str, int], width: int)
     wanted = {c.name: min(needs[c.name], c.widest) + 1 for c in others if needs.get(c.name)}
 
     def squeezed(widths: dict[str, int]) -> dict[str, int]:
-        for column in others:
-            if column.narrowest and column.name in widths:
-                over = sum(widths.values()) - room
-                least = max(column.narrowest, needs.get(f"{column.name}<", 0))
-                widths[column.name] -= max(min(over, widths[column.name] - least - 1), 0)
+        """Those that may go are cut first, and of these always the one that has most to lose."""
+        least = {
+            c.name: max(c.narrowest, needs.get(f"{c.name}<", 0)) + 1 if c.narrowest else widths[c.name]
+            for c in others
+            if c.name in widths
+        }
+        for _ in range(sum(widths.values()) - room):
+            able = [c for c in others if c.name in widths and widths[c.name] > least[c.name]]
+            if not able:
+                break
+            most = max(able, key=lambda c: (c.rank > 0, widths[c.name] - least[c.name]))
+            widths[most.name] -= 1
         return widths
 
     for leaving in ("", *(c.name for c in sorted(others, key=lambda c: c.rank) if c.rank)):
@@ -478,6 +485,13 @@ class Reader(TextPane):
             if words
             else super().laid_out(width)
         )
+
+    def end_search(self) -> bool:
+        """Whether there was a search to end."""
+        searched = bool(self._wanted)
+        if searched:
+            self._find(None)
+        return searched
 
     def action_find(self) -> None:
         hint = "Enter again goes to the next place."

@@ -591,6 +591,10 @@ class MonitorScreen(ReadingScreen):
         self._presses = 0
         self._opened_at = now()
 
+    @property
+    def project(self) -> int | None:
+        return None if self.view is None else self.view.watch.project_id
+
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", f"Run {self.run_id}")
         yield Static(Content("reading"), id="progress", classes="pane")

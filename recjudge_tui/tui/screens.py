@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 from rich.cells import cell_len
@@ -41,7 +42,7 @@ from recjudge_tui.store.database import Database, StoredRow, file_identity
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.schema import connect
-from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice
+from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice, PickDialog
 from recjudge_tui.tui.row_list import Reader, RowList
 from recjudge_tui.tui.widgets import (
     FittedScreen,
@@ -64,11 +65,13 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """The app as its screens see it. `db` is the connection of the app's thread, for short reads and writes."""
+    """The app as its screens see it. `db` is the connection of the app's thread, for short reads and writes. `looked`: it is
+    known which runs are active."""
 
     db: Database
     db_path: Path
     active: list[StoredRow]
+    looked: bool
     # (screen, project) -> the user's choices there, until the app ends
     chosen: dict[tuple[str, int], object]
 
@@ -477,6 +480,10 @@ class ReadingScreen(BaseScreen):
     def action_find(self) -> None:
         self.reader.action_find()
 
+    def action_step_back(self) -> None:
+        if not self.reader.end_search():
+            super().action_step_back()
+
 
 # ---- filter line -------------------------------------------------------------------------------------------------
 
@@ -744,7 +751,7 @@ class FilterBar(Working, Vertical):
 
 _IMPORTED = (
     Option("path", Path, "A file, or a folder such as ml-1m.", label="file or folder", required=True,
-           placeholder="lists.csv"),
+           placeholder="such as lists.csv"),
     Option("kind", str, "What it holds.", "", label="contents",
            form_choices=(("", "everything recognised"), *((kind, kind) for kind in IMPORT_KINDS))),
     Option("project", str, "Name a project; a new one is created.", label="project", required=True),
@@ -757,6 +764,9 @@ IMPORT = Binding("i", "import", "import", show=False, id="app.import")
 class ImportScreen(BaseScreen):
     """A screen that can import; `imported` is called when there is new data."""
 
+    # what stood in the form of an import that failed
+    _unfinished: Mapping[str, Any] = {}
+
     def action_import(self) -> None:
         self.ask_import("" if self.project is None else self.project_title(self.project))
 
@@ -767,13 +777,36 @@ class ImportScreen(BaseScreen):
         # a name with characters that cannot be shown cannot be edited
         known = project if project == one_line(project) else ""
         derived = {} if known else {"project": ("path", _folder_name)}
-        form = Form("Import", _IMPORTED, {"project": known}, {}, does="import", derived=derived)
+        values = {"project": known, **self._unfinished}
+        form = Form("Import", _IMPORTED, values, {}, does="import", derived=derived)
 
-        def start(given: dict[str, Any]) -> None:
+        def start(given: dict[str, Any], meant: Mapping[str, Any] = MappingProxyType({})) -> None:
             self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
-            self.background.start("import", partial(_import, given=given), partial(show, given["project"]))
+            job, failed = partial(_import, given=given, meant=meant), partial(ask_meaning, given, meant)
+            self.background.start("import", job, partial(show, given["project"]), failed)
+
+        def ask_meaning(given: dict[str, Any], meant: Mapping[str, Any], error: RecjudgeError) -> None:
+            """Of answers that can be read in several ways ask which, and import again; else show the error."""
+            from recjudge_tui.importers.codes import Unclear
+
+            self._unfinished = given
+            if not isinstance(error, Unclear) or not (choices := error.choices()):
+                self.host.show_error(error)
+                return
+
+            def again(chosen: dict[str, Any] | None) -> None:
+                if chosen is None:
+                    self.ask_import(project)
+                else:
+                    both = {**meant.get("values", {}), **chosen.get("values", {})}
+                    start(given, {**meant, **chosen, "values": both})
+
+            offered = {str(at): (says, words) for at, (words, says) in enumerate(choices[:9], 1)}
+            question = PickDialog("What do the answers mean?", f"{error.title}. {error.cause}", offered)
+            self.app.push_screen(question, again)
 
         def show(into: str, result: tuple[str, str]) -> None:
+            self._unfinished = {}
             self.imported(into)
             toast, warnings = result
             self.app.push_screen(Notice(toast, warnings)) if warnings else self.notify(toast, markup=False)
@@ -793,12 +826,12 @@ def _folder_name(path: str) -> str:
     return ""
 
 
-def _import(db: Database, given: Mapping[str, Any]) -> tuple[str, str]:
-    """A toast, and the warnings line by line."""
+def _import(db: Database, given: Mapping[str, Any], meant: Mapping[str, Any]) -> tuple[str, str]:
+    """A toast, and the warnings line by line. `meant`: what the answers of labels mean."""
     from recjudge_tui.importers.folders import import_paths
 
     every = import_paths(
-        db, given["project"], (given["path"],), given["kind"] or None, system=given["system"]
+        db, given["project"], (given["path"],), given["kind"] or None, system=given["system"], **meant
     )
     says = [_import_words(done, len(every) > 1) for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]

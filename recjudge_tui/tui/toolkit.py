@@ -11,9 +11,13 @@ from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.message_pump import MessagePump
 
+# from the first cell on
+_CLEAR = "\x1b[H\x1b[J"
+
 
 def lenient(driver: type[Driver]) -> type[Driver]:
-    """The driver, but a paste or a mouse report in another encoding is ignored instead of ending the app."""
+    """The driver, but a paste or a mouse report in another encoding is ignored instead of ending the app, and a terminal
+    without a second screen does not keep the last one of the app among its own lines."""
     read = getattr(driver, "run_input_thread", None)
     if read is None:
         return driver
@@ -24,6 +28,10 @@ def lenient(driver: type[Driver]) -> type[Driver]:
                 with suppress(UnicodeDecodeError):
                     super().run_input_thread()
                     return
+
+        def stop_application_mode(self) -> None:
+            self.write(_CLEAR)
+            super().stop_application_mode()
 
     return LenientDriver
 

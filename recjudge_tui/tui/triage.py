@@ -19,6 +19,7 @@ from textual.containers import Horizontal
 from textual.timer import Timer
 
 from recjudge_tui.config_file import reader_name
+from recjudge_tui.domain.annotation import answer_keys
 from recjudge_tui.domain.filters import HINT, Term, VerdictFilter, parse_filter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.protocols import OVERALL
@@ -29,7 +30,7 @@ from recjudge_tui.store import verdicts as stored
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.filters import filter_values
 from recjudge_tui.store.projects import delete_filter, save_filter, saved_filters
-from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, record, triage_states, undo_last
+from recjudge_tui.store.triage import DECISIONS, Action, Choices, choices, decided_among, record, undo_last
 from recjudge_tui.tui import screens, verdict_list
 from recjudge_tui.tui.case import SENT, CasePanel, ReadCase, case_content, case_title, read_case
 from recjudge_tui.tui.dialogs import AskLine, Confirm, PickDialog
@@ -66,13 +67,15 @@ _TEXTS: dict[Action, tuple[str, str]] = {
 
 class LogWrite(NamedTuple):
     """Rows added to the triage log (`rows`). `show` is a verdict to go to. `verdicts`: a verdict of the reader was removed,
-    or a label added. `decision` is the place in the list and what was decided there."""
+    or a label added. `decision` is the place in the list and what was decided there. `ask`: what is asked then; nothing was
+    written."""
 
     toast: str
     show: int | None = None
     verdicts: bool = False
     decision: str = ""
     rows: int = 0
+    ask: Callable[[], object] | None = None
 
 
 # ---- screen ------------------------------------------------------------------------------------------------------
@@ -359,7 +362,12 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         if write.rows > 0:
             self._sizes.append(write.rows)
         self._write_next()
+        if write.ask is not None:
+            write.ask()
+            return
         if write.toast:
+            # not one above the other over the reader
+            self.app.clear_notifications()
             self.notify(one_line(keyed(self.app, write.toast), 300), markup=False)
         if write.show is not None:
             self.rows.go_to(write.show)
@@ -395,9 +403,25 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
 
         if action == "tag":
             self.ask(AskLine(f"Tag all {listed} listed", _TEXTS["tag"][1]), write)
-        else:
-            text = f"All {listed} listed are {_DECIDED[action]}. Those that have a decision keep it. One undo takes it back."
+            return
+
+        def question(decided: int) -> None:
+            if decided == len(ids):
+                self.notify("Every verdict listed has a decision.", markup=False)
+                return
+            left = (
+                f"{number(len(ids) - decided)} of the {listed} listed" if decided else f"All {listed} listed"
+            )
+            kept = (
+                f" {quantity(decided, 'earlier decision stays', 'earlier decisions stay')}."
+                if decided
+                else ""
+            )
+            text = f"{left} are {_DECIDED[action]}.{kept} One undo takes it back."
             self.ask(Confirm(f"{action.capitalize()} all?", text, action, "no"), lambda _: write())
+
+        # behind the decisions that are still being written
+        self._write(lambda db: LogWrite("", ask=partial(question, len(decided_among(db, ids)))))
 
     def action_override(self) -> None:
         """Ask for another answer: by its key, or by a number of the scale."""
@@ -414,7 +438,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         whose = f"Case {case_number(row.case_id)}, {one_line(row.rater, 24)}{aspect}"
         about = f"{whose}. Your verdict is stored beside the judge's, as the rater “{reader_name()}”."
         title, given = "Override the verdict", partial(self._override, row)
-        if keys := _keys(offered):
+        if keys := _keys(offered, of_pairs=len(row.systems) == 2):
             answers = {
                 key: ((label, value), answer_text(row.systems, label, value) if label != key else "")
                 for key, (label, value) in keys.items()
@@ -439,7 +463,9 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         title, hint = _TEXTS[action]
         verdict_id = self._under_cursor()
         if verdict_id is not None:
-            self.ask(AskLine(title, hint), partial(self._entered, verdict_id, action))
+            self.ask(
+                AskLine(title, hint, breaks=action == "note"), partial(self._entered, verdict_id, action)
+            )
 
     def _entered(self, verdict_id: int, action: Action, text: str) -> None:
         self._write(partial(_record, ids=[verdict_id], action=action, text=text))
@@ -480,7 +506,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
             self._write(keep)
 
         hint = "The example shows the judge how to reason. Your text is kept as a note."
-        self.ask(AskLine("Why?", hint), reason)
+        self.ask(AskLine("Why?", hint, breaks=True), reason)
 
     # ---- the case beside it
 
@@ -549,6 +575,8 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         self.refresh_bindings()
 
     def action_step_back(self) -> None:
+        if self.panel.end_search():
+            return
         if (self.has_class("-reading") or self.panel.has_focus) and not self._folded_by_itself:
             self.action_unfold()
         else:
@@ -640,7 +668,7 @@ def _record(
     """Write the action on these verdicts, all or nothing; `in_bulk` leaves out those with a decision, if it is one."""
     with db.transaction():
         if in_bulk and action in DECISIONS:
-            decided = {key for key, state in triage_states(db, ids).items() if state.decision}
+            decided = decided_among(db, ids)
             ids = [key for key in ids if key not in decided]
         for key in ids:
             record(db, key, reader_name(), action, text=text, label=label, value=value)
@@ -686,15 +714,12 @@ def answer_text(systems: tuple[str, ...], label: str, value: float) -> str:
     return one_line(label, 40)
 
 
-def _keys(choices: Choices) -> dict[str, tuple[str, float]]:
-    """Key -> its answer: 1, 2, 3 in the order of the labels, or the steps of a scale of whole numbers.
-
-    Labels that are digits are their own keys, so 5 never gives 1.
-    """
-    if choices.labels and all(len(label) == 1 and label in "0123456789" for label, _ in choices.labels):
-        return {label: (label, value) for label, value in choices.labels}
+def _keys(choices: Choices, *, of_pairs: bool) -> dict[str, tuple[str, float]]:
+    """Keys -> their answer: those of annotation, or the steps of a scale of whole numbers."""
     if choices.labels:
-        return {str(place): labelled for place, labelled in enumerate(choices.labels[:_MOST_STEPS], 1)}
+        names = {value: label for label, value in choices.labels}
+        keys = answer_keys(names, of_pairs=of_pairs)
+        return {" ".join(own): (names[value], value) for value, own in keys.items()}
     low, high = choices.low, choices.high
     has_steps = 0 <= low < high - 1 <= _MOST_STEPS - 1 and low == int(low) and high == int(high)
     return {str(n): (str(n), float(n)) for n in range(int(low), int(high) + 1)} if has_steps else {}

@@ -203,19 +203,19 @@ class VerdictList(Working, RowList[Line]):
 
         self._columns = (
             shown("mark", mark, 1),
-            shown("user", lambda row: (row.user_id, ""), 14, 6, rank=3, middle=True),
+            shown("user", self._user, 14, 4, rank=3, middle=True),
             shown("occasion", self._occasion, 24, 11, rank=6),
             shown("item", lambda row: (row.item, ""), 26, 6, rank=4),
             Column("systems", self._systems, _WIDEST_SYSTEMS, 8),
             shown("rater", self._rater, 18, 6, rank=1, middle=True),
-            shown("aspect", self._aspect, 16, 5, rank=5),
+            shown("aspect", self._aspect, 16, 4, rank=5),
             shown("judge", lambda row: (label_text(row), "failed" if row.failed else ""), 18, 5),
             shown("people", lambda row: (people_text(row), ""), 14, 6, rank=2),
             shown("why", lambda row: (why(row), mark(row)[1] if why(row) else ""), 60, 14),
         )
         # of a list of texts, before their scores
         self._about_text = (
-            shown("user", lambda row: (row.user_id, ""), 14, 6, middle=True),
+            shown("user", self._user, 14, 4, middle=True),
             shown("item", lambda row: (row.item, ""), 30, 8),
             shown("kind", lambda row: (self._short.get("".join(row.systems), ""), ""), 16),
         )
@@ -226,13 +226,17 @@ class VerdictList(Working, RowList[Line]):
         self._short: Mapping[str, str] = {}
         # the scores of a text from left to right, and where the cursor is
         self._slots: tuple[Slot, ...] = ()
+        # in the order in which they were first listed, which no filter changes
+        self._aspects: dict[str, None] = {}
         self._raters = ""
         self._slot: Slot = ("", "")
         self.project_id, self.only, self._given = project_id, only, given
         self.sort = "id"
         self.chosen = VerdictFilter()
         self.total: int | None = None
-        self._prefix, self._several_raters = "", False
+        # what the names of systems, and those of users, begin with
+        self._prefix = self._of_users = ""
+        self._several_raters = False
         self._unknown = ""
         self._listing = False
         self._asked_at = self._rest_until = 0.0
@@ -255,22 +259,27 @@ class VerdictList(Working, RowList[Line]):
     def sampled(self, rows: Sequence[Line]) -> Mapping[str, int]:
         every = sorted((row for line in rows for row in line), key=lambda row: row.verdict_id)
         self._prefix = shared_prefix([name for row in every for name in row.systems])
+        self._of_users = shared_prefix([row.user_id for row in every])
+        users = frozenset(one_line(row.user_id.removeprefix(self._of_users), 60) for row in every)
+        least = {"user<": min(_width_apart(users), 6)}
         self._several_raters = len({row.rater for row in every}) > 1
         self.columns, self._slots, self._raters = self._columns, (), ""
         if self._texts:
-            return self._sampled_texts(rows, every)
+            return dict(self._sampled_texts(rows, every)) | least
         needs = dict(super().sampled(rows)) | {"mark": 1}
         names = frozenset(
             one_line(name.removeprefix(self._prefix), 60) for row in every for name in row.systems
         )
         apart, paired = _width_apart(names), any(len(row.systems) > 1 for row in every)
-        return needs | {"systems<": 2 * apart + 3 if paired else apart}
+        return needs | least | {"systems<": 2 * apart + 3 if paired else apart}
 
     def _sampled_texts(self, rows: Sequence[Line], every: Sequence[stored.VerdictRow]) -> Mapping[str, int]:
         """The scores of as many raters as there is room for."""
         # those of judges first, who leave nothing out
         ordered = sorted(every, key=lambda row: row.rater_kind not in REVIEWED)
-        aspects = list(dict.fromkeys(row.aspect for row in ordered))
+        there = dict.fromkeys(row.aspect for row in ordered)
+        self._aspects |= there
+        aspects = [aspect for aspect in self._aspects if aspect in there]
         raters = list(dict.fromkeys(row.rater for row in ordered))
         self._short = _short_names(frozenset("".join(row.systems) for row in every))
         room = self.size.width - _BESIDE_SCORES - max(map(cell_len, self._short.values()), default=0)
@@ -287,13 +296,12 @@ class VerdictList(Working, RowList[Line]):
         # the scores of several raters stand side by side in this order
         more = [f"{len(raters) - most} more"] if len(raters) > most else []
         self._raters = f" {GLYPHS.dot} ".join(one_line(rater, 16) for rater in [*shown, *more])
-        apart = {"user<": _width_apart(frozenset(one_line(row.user_id, 60) for row in every))}
-        scores_need = {_name(slot): cells for slot in self._slots}
-        return dict(super().sampled(rows)) | scores_need | apart
+        return dict(super().sampled(rows)) | {_name(slot): cells for slot in self._slots}
 
     def heading(self, column: Column[Line]) -> str:
-        if column.name == "systems" and self._prefix:
-            return f"{one_line(self._prefix, 30)}{GLYPHS.cut}"
+        if prefix := {"systems": self._prefix, "user": self._of_users}.get(column.name):
+            begin = f"{one_line(prefix, 30)}{GLYPHS.cut}"
+            return begin if cell_len(begin) < self._widths.get(column.name, 40) else column.name
         if slot := next((slot for slot in self._slots if _name(slot) == column.name), None):
             # the aspect over the first of its raters, and in capitals over the cursor
             word = one_line(slot[0], 20)[: (self._needs or {}).get(column.name, 3)]
@@ -315,6 +323,9 @@ class VerdictList(Working, RowList[Line]):
         said = {aspect: GLYPHS.none if m is None else f"{m:.0f}" for aspect, m in means.items()}
         aspects = dict.fromkeys(aspect for aspect, _ in self._slots)
         return " ".join(said.get(aspect, GLYPHS.empty) for aspect in aspects), ""
+
+    def _user(self, row: stored.VerdictRow) -> tuple[str, str]:
+        return row.user_id.removeprefix(self._of_users), ""
 
     def _occasion(self, row: stored.VerdictRow) -> tuple[str, str]:
         return (occasion_text(row.occasion) if row.several_occasions else ""), ""

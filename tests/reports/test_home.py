@@ -10,7 +10,7 @@ from recjudge_tui.domain.filters import parse_filter
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.home import Home, HomeProcess, whole_home, with_next_part
+from recjudge_tui.reports.home import WAITING, Home, HomeProcess, whole_home, with_next_part
 from recjudge_tui.reports.verdict_list import listed_verdicts
 from recjudge_tui.store.projects import project_overview
 from recjudge_tui.store.schema import connect
@@ -30,11 +30,11 @@ def test_every_figure_is_as_large_as_what_it_opens(project_db: Path) -> None:
         overview = project_overview(db)[0]
     assert home.totals[:4] == (overview["cases"], overview["verdicts"], overview["flagged"], overview["runs"])
     assert home.totals.judge == "qwen2.5:14b"
-    assert home.queue.run == 1
-    assert {size.reason: size.size for size in home.queue.sizes} == {
+    assert {size.reason: size.size for size in home.queue} == {
         "judge against people": 8, "failed": 2,
     }  # fmt: skip
-    assert [_size(project_db, project, size.cases) for size in home.queue.sizes] == [8, 2]
+    assert [_size(project_db, project, size.cases) for size in home.queue] == [8, 2]
+    assert home.waiting >= _size(project_db, project, WAITING.text()) == 10
     assert home.flips is not None
     (flips,) = home.flips
     assert (flips.flips, flips.n) == (2, 10)

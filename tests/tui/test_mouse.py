@@ -84,7 +84,7 @@ async def test_the_keys_of_a_dialog_are_clicked(project_db: Path) -> None:
         await _click_text(pilot, "enter accept")
         assert isinstance(pilot.app.screen, CasesScreen)
         await press(pilot, "v")
-        await _click_text(pilot, " 2  ")
+        await _click_text(pilot, " 2 b  ")
         assert isinstance(pilot.app.screen, CasesScreen)
     with connect(project_db) as db:
         assert db.value("SELECT count(*) FROM raters WHERE kind = 'reader'") == 1

@@ -181,6 +181,7 @@ def test_a_crash_prints_one_line_and_restores_the_terminal(project_db: Path, cod
         assert left_on(raw) == set()
     for form in (PLANTED, quote(PLANTED, safe=""), b64encode(PLANTED.encode()).decode()):
         assert form.encode() not in raw
+    assert b"\x1b[H\x1b[J" in raw  # nor does a terminal without a second screen keep the last one
     said = raw[raw.rindex(b"\x1b[?1049l") :].decode()
     assert f"Run {run} continues without the app" in said
     assert "ZeroDivisionError" in said

@@ -145,7 +145,7 @@ async def test_triage(copy: Copy, screens: SnapshotAssertion) -> None:
             ("override", ["v"]),
             ("note", ["escape", "w"]),
             ("tag", ["escape", "t"]),
-            ("keep", ["escape", "v", "2", "plus"]),
+            ("keep", ["escape", "v", "0", "plus"]),
             ("cases-overridden", ["escape"]),
             ("keys-cases", ["question_mark"]),
             ("saved-filters", ["escape", "F"]),

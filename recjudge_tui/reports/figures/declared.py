@@ -281,8 +281,10 @@ def _q_metric(about: About) -> Figure:
     measured: dict[str, dict[str, float]] = {}
     for fact in cast(list[dict[str, Any]], related.facts["measured"]):
         measured.setdefault(names[fact["metric"]], {})[fact["system"]] = fact["value"]
+    # the whole order of a list says more than one number about its pairs
+    usual = next((name for name in measured if name.casefold().startswith("ndcg")), "")
     natural = next((_metric_name(row) for row in related.rows if row["natural"]), "")
-    metric = about.choose("metric", measured, natural)
+    metric = about.choose("metric", measured, usual or natural)
     board, values = about.report("leaderboard", rater=rater, method="q"), measured[metric]
     ranked = (row for row in board.rows if row["opponent"] is None and isinstance(row["q"], float))
     found_in = ((row, values.get(str(row["system"]))) for row in ranked)
@@ -291,7 +293,9 @@ def _q_metric(about: About) -> Figure:
     heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
     table = about.filled(Table("Q and metric", heads, rows, related.notes, board.settings), None, *said)
     found = tuple(about.mark(row, row["system"], x=values[str(row["system"])]) for row in rows)
-    marks = Scatter(found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"))
+    marks = Scatter(
+        found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"), doublings=True
+    )
     what = f"Q of each system by {name_text(rater)} and its {metric}"
     n = n_text(rows, "pairs of lists per system")
     return about.figure(f"Q by {rater} against {metric}", what, table, marks, n, *said)

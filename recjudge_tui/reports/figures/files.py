@@ -6,6 +6,7 @@ Colour-blind readers can tell the colours apart; markers, hatches or printed val
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -89,8 +90,7 @@ def draw_picture(
     """The content of a file of the figure, `columns` (1 or 2) of a page wide, and notes for the user. Raises RecjudgeError
     without Matplotlib, and if every number is undefined."""
     if figure.marks is None or all(row[figure.value] is None for row in figure.rows):
-        reasons = dict.fromkeys(str(row.get("note") or "") for row in figure.rows)
-        why = "; ".join(reason for reason in reasons if reason) or "; ".join(figure.notes)
+        why = "; ".join(figure.reasons or figure.notes)
         raise RecjudgeError(f"nothing to draw: every number of “{figure.name}” is undefined", why)
     try:
         from matplotlib import style
@@ -259,7 +259,12 @@ def _scatter(paper: Paper, marks: Scatter) -> None:
 
     points = [mark for mark in marks.marks if mark.value is not None]
     ax = paper.add_subplot()
-    ends = _with_margin(axis(points, marks.level.value if marks.level else None), part=0.12)
+    logarithmic = marks.doublings and all((mark.value or 0.0) > 0 for mark in points)
+    level = marks.level.value if marks.level else None
+    ends = _with_margin(axis(points, level, doublings=logarithmic), logarithmic, part=0.12)
+    if logarithmic:
+        ax.set_yscale("log", base=2)
+        ax.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     across = _with_margin((min(mark.x for mark in points), max(mark.x for mark in points)), part=0.22)
     ax.set(xlim=across, ylim=ends, xlabel=marks.x, ylabel=marks.y)
     for at, mark in enumerate(points):
@@ -268,7 +273,15 @@ def _scatter(paper: Paper, marks: Scatter) -> None:
         ax.axhline(marks.level.value, color="0.6", linewidth=0.6, zorder=0)
 
     wide, tall = across[1] - across[0], ends[1] - ends[0]
-    places = [((mark.x - across[0]) / wide, ((mark.value or 0.0) - ends[0]) / tall) for mark in points]
+    places = [
+        (
+            (mark.x - across[0]) / wide,
+            math.log((mark.value or 0.0) / ends[0], ends[1] / ends[0])
+            if logarithmic
+            else ((mark.value or 0.0) - ends[0]) / tall,
+        )
+        for mark in points
+    ]
     taken = [Bbox.from_bounds(x - 0.012, y - 0.02, 0.024, 0.04) for x, y in places]
     for mark, (x, y) in zip(points, places, strict=True):
         name = _text(mark.name, 20)

@@ -100,13 +100,15 @@ class Bars:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Points with their names beside them. `interval` says what the intervals of the values are."""
+    """Points with their names beside them. `interval` says what the intervals of the values are. `doublings`: a logarithmic
+    scale of the values."""
 
     marks: tuple[Mark, ...]
     x: str
     y: str
     interval: str = ""
     level: Reference | None = None
+    doublings: bool = False
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,11 @@ class Figure:
     @property
     def rows(self) -> tuple[Row, ...]:
         return self.table.rows
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why numbers of it are undefined, each once."""
+        return tuple(dict.fromkeys(str(row["note"]) for row in self.rows if row.get("note")))
 
     def chosen(self, name: str) -> str:
         """The value of an option; empty if the figure does not have it."""

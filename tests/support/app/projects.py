@@ -143,6 +143,16 @@ def start_run(path: Path, project: int, calls: int = 4) -> int:
     return run
 
 
+def fail_run(path: Path, project: int, rater: str = "llama") -> int:
+    """A newer run on the same pairs whose calls all failed."""
+    with connect(path) as db, db.transaction():
+        run = _run(db, project, rater, "pairwise")
+        for case in db.column("SELECT id FROM cases WHERE project_id = ? AND kind = 'pair'", (project,)):
+            _call(db, run, case, "ab", "", "failed")
+            _verdict(db, run, case, "overall", "pairwise", "", None)
+    return run
+
+
 def finish_call(path: Path, run: int) -> None:
     """One more of the run's calls is done and has its verdict."""
     with connect(path) as db, db.transaction():

@@ -197,6 +197,9 @@ async def test_words_of_a_filter_and_of_a_search_stand_out(project_db: Path) -> 
         ]
         await press(pilot, "f", *["backspace"] * 5, *"xyz", "enter")
         assert "“xyz” is not in the text." in " ".join(shown(pilot).split())
+        for shows in (True, False):
+            await press(pilot, "escape")
+            assert isinstance(pilot.app.screen, CasesScreen) is shows
 
 
 async def test_a_live_run_grows_the_list_under_a_cursor_that_stays(project_db: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.triage import page
 from recjudge_tui.tui.verdict_list import VerdictList
-from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text
+from tests.support.app.driving import SIZES, filter_by, press, running, settle, shown, type_text, until
 from tests.support.app.projects import make_absolute, make_explanations, make_project
 
 
@@ -61,12 +62,14 @@ async def test_an_override_makes_the_reader_a_rater(
     make_project(project_db)
     async with running(project_db, "movies", (120, 40)) as pilot:
         await press(pilot, "v")
-        assert "1  als" in shown(pilot)
+        assert "0 t  Tie" in shown(pilot)
         assert "“ana”" in shown(pilot)
         await press(pilot, "escape")
         assert log(project_db) == []
-        await press(pilot, "v", "3")
+        await press(pilot, "v", "2")
         assert log(project_db) == [(1, "ana", "override", "B", "")]
+        await press(pilot, "v", "a", "u")
+        assert len(pilot.app._notifications) == 1
         assert cursor(pilot) == 2
         await press(pilot, "k")
         screen = shown(pilot)
@@ -85,11 +88,14 @@ async def test_all_that_is_listed_is_decided_tagged_and_undone_at_once(project_d
     make_project(project_db)
     async with running(project_db, "movies", (120, 40)) as pilot:
         await press(pilot, "x", "C")
-        assert "All 18 verdicts listed are accepted." in " ".join(shown(pilot).split())
+        asked = " ".join(shown(pilot).replace("│", " ").split())
+        assert "17 of the 18 verdicts listed are accepted. 1 earlier decision stays." in asked
         await press(pilot, "n")
         assert len(log(project_db)) == 1
         await press(pilot, "C", "y")
         assert "17 verdicts accepted." in " ".join(shown(pilot).split())
+        await press(pilot, "C")
+        assert "Every verdict listed has a decision." in " ".join(shown(pilot).split())
         assert "18/18 triaged" in shown(pilot)
         await press(pilot, "u")
         assert "Undone: accepting 17 verdicts." in " ".join(shown(pilot).split())
@@ -144,6 +150,26 @@ async def test_notes_and_tags_are_shown_and_found(project_db: Path) -> None:
     ]
 
 
+async def test_the_exported_list_has_what_was_decided_and_written(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        await filter_by(pilot, "judge:qwen2.5:14b")
+        await press(pilot, "w")
+        await type_text(pilot, "read twice")
+        await press(pilot, "enter", "t")
+        await type_text(pilot, "odd")
+        await press(pilot, "enter", "v", "2", "c", "e", "enter")
+        await until(pilot, lambda: Path("verdicts.csv").exists())
+    first, second, third, *_ = csv.DictReader(Path("verdicts.csv").read_text(encoding="utf-8").splitlines())
+    assert [*first][-5:] == ["flags", "decision", "override", "note", "tags"]
+    assert [*first.values()][-5:] == ["", "overridden", "B", "read twice", "odd"]
+    assert [*second.values()][-4:] == ["accepted", "", "", ""]
+    assert '"issue":"minimum_variation"' in third["flags"]
+
+
 async def test_a_note_keeps_all_lines_that_are_pasted(project_db: Path) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
@@ -151,7 +177,7 @@ async def test_a_note_keeps_all_lines_that_are_pasted(project_db: Path) -> None:
         pilot.app.post_message(events.Paste("one\ntwo\nthree"))
         await settle(pilot)
         await press(pilot, "enter")
-    assert [row[4] for row in log(project_db)] == ["one two three"]
+    assert [row[4] for row in log(project_db)] == ["one\ntwo\nthree"]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -178,7 +204,7 @@ async def test_plus_straight_after_an_override_is_about_the_one_overridden(proje
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
         await filter_by(pilot, "judge:qwen2.5:14b")
-        await press(pilot, "v", "2", "plus")
+        await press(pilot, "v", "0", "plus")
         assert "Keep your verdict on case 0000001" in shown(pilot)
         await press(pilot, "1", "x", "plus")
         assert "Keep your verdict on case 0000003" in shown(pilot)
@@ -196,7 +222,7 @@ async def test_a_name_that_is_taken_shows_the_error_and_later_keys_go_on(
     make_project(project_db)
     monkeypatch.setenv("RECJUDGE_READER", "anna")
     async with running(project_db, "movies") as pilot:
-        await press(pilot, "v", "3")
+        await press(pilot, "v", "2")
         assert "rater “anna” is of kind annotator" in " ".join(shown(pilot).split())
         await press(pilot, "escape", "x")
     assert [row[2] for row in log(project_db)] == ["dismiss"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recjudge_tui.store.verdicts import Opinions, VerdictRow
-from recjudge_tui.tui.row_list import shared_prefix
+from recjudge_tui.tui.row_list import Column, fitted, shared_prefix
 from recjudge_tui.tui.verdict_list import why
 
 
@@ -28,6 +28,12 @@ def test_people_are_contradicted_from_the_smallest_disagreement_of_the_protocol_
         value=value, people=opinions,
     )  # fmt: skip
     assert why(row) == expected
+
+
+def test_no_column_is_cut_while_another_has_more_room() -> None:
+    columns = [Column(name, lambda row, _: (row, ""), 30, 4) for name in "abc"]
+    assert fitted(columns, {"a": 20, "b": 8, "c": 3}, 30) == {"a": 17, "b": 9, "c": 4}
+    assert fitted(columns, {"a": 20, "b": 20, "c": 3}, 30) == {"a": 13, "b": 13, "c": 4}
 
 
 def test_what_all_names_begin_with_stands_above_them() -> None:

@@ -107,6 +107,18 @@ async def test_m_chooses_who_is_compared_and_what_cannot_be_drawn_says_why(proje
         await until(pilot, lambda: "[leaderboard]" in shown(pilot))
 
 
+async def test_a_figure_whose_numbers_are_all_undefined_says_why(project_db: Path) -> None:
+    judge(project_db, import_lists(project_db, users=6))
+    import_labels(project_db, given={"anna": "A" * 6, "bert": "A" * 6})
+    async with running(project_db) as pilot:
+        for name in FIGURES:
+            await show(pilot, name)
+            await press(pilot, "q")
+        screen = await show(pilot, "ensembles")
+        assert screen.query_one("#body").has_class("-page")
+        assert report(project_db, "ensembles").reasons[0][:40] in flat(pilot)
+
+
 async def test_e_writes_the_figure_or_its_numbers(drawn_db: Path, tmp_path: Path) -> None:
     async def export(name: str) -> None:
         await press(pilot, "e")

@@ -43,6 +43,13 @@ def test_every_kind_keeps_to_its_room_and_marks_the_chosen_one(width: int, heigh
             assert any("◉" in line for line in lines)
 
 
+def test_nothing_to_mark_is_no_fault() -> None:
+    none = (Mark("a", None, group="a"),)
+    for marks in (Forest((), "x"), Bars((), "x"), Scatter(none, "x", "y"), Lines(none, "x", "y", front="a")):
+        assert cells(marks, 40) == []
+    assert marks_table(Grid((), (), {}, "a", "b"), 40).first_cell() == 0
+
+
 def test_values_are_where_they_belong() -> None:
     shares = [("als", (0.5, 0.25, 0.25)), ("text", (0.0, 0.0, 1.0))]
     labels = ("Good", "Partial", "Poor")
@@ -58,6 +65,14 @@ def test_values_are_where_they_belong() -> None:
     assert rows == sorted(rows)
     assert "Q" in lines[-1]
     assert "auc" in lines[-1]
+
+
+def test_twice_and_half_as_good_are_equally_far_from_even() -> None:
+    points = tuple(Mark(f"{q}", q, x=q) for q in (4.0, 1.0, 0.25))
+    lines = plot(Scatter(points, "ndcg", "Q", doublings=True), None, 74, 24).plain.splitlines()
+    first, second, third = (at for at, line in enumerate(lines) if {*"●◉"} & {*line})
+    assert abs(first + third - 2 * second) <= 1
+    assert sum(line.strip().startswith(("4┤", "1┤", "0.25┤")) for line in lines) == 3
 
 
 def test_an_interval_beyond_the_axis_is_an_arrow() -> None:

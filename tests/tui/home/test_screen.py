@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from recjudge_tui.tui.runs import MonitorScreen
 from recjudge_tui.tui.triage import CasesScreen
 from tests.support.app.driving import press, running, settle, shown, type_text, until
 from tests.support.app.lists import import_labels, import_lists, judge
-from tests.support.app.projects import make_project
+from tests.support.app.projects import fail_run, make_project
 
 
 def opens(pilot: Pilot[Any]) -> Destination:
@@ -76,6 +77,24 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         assert "Projects (1)" in shown(pilot)
 
 
+async def test_a_run_that_failed_throughout_leaves_the_home_as_it_was(project_db: Path) -> None:
+    project = make_project(project_db, cases=30)
+    fail_run(project_db, project)
+    async with running(project_db, size=(120, 40), app_class=RecjudgeApp) as pilot:
+        text = shown(pilot)
+        assert "people" in next(line for line in text.splitlines() if "systems" in line)
+        assert "als leads, not separable" in text
+        assert "qwen2.5:14b" in text.split("Leaderboard")[1].splitlines()[0]
+        assert sum(one.row.failed for one in pilot.app.screen.view.seen.first) <= 1
+        # the count is that of the list which t opens
+        (waiting,) = re.findall(r"Read first \(20 of (\d+)\)", text)
+        await press(pilot, "t")
+        await until(pilot, lambda: f"{waiting} of " in shown(pilot))
+        await press(pilot, "q", "d")
+        await until(pilot, lambda: getattr(pilot.app.screen, "comparison", None) is not None)
+        assert "llama" not in pilot.app.screen.comparison.names
+
+
 async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
     import_lists(project_db, "elsewhere", users=2)
     with connect(project_db) as db:
@@ -100,6 +119,27 @@ async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
         keys += 1
         assert isinstance(pilot.app.screen, LaunchScreen)
         assert keys == 4
+
+
+async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: Path, tmp_path: Path) -> None:
+    import_lists(project_db, users=6)
+    path = tmp_path / "labels.csv"
+    rows = "".join(f"\nann,u{user},als,text,{1 + user % 2}" for user in range(6))
+    path.write_text(f"rater,user_id,system_a,system_b,value{rows}", encoding="utf-8")
+    async with running(project_db, app_class=RecjudgeApp, size=(120, 40)) as pilot:
+        await press(pilot, "i")
+        await type_text(pilot, str(path)[:-5])
+        await press(pilot, "tab")
+        assert pilot.app.screen.query_one("#field-path").value == str(path)
+        await press(pilot, "tab", "enter")
+        await until(pilot, lambda: "What do the answers mean?" in shown(pilot))
+        assert "--" not in shown(pilot).split("What do the answers mean?")[1]
+        await press(pilot, "escape", "enter")
+        await until(pilot, lambda: "What do the answers mean?" in shown(pilot))
+        await press(pilot, re.search(r"(\d)  1 = A, 2 = B:", shown(pilot))[1])
+        await until(pilot, lambda: "6 of 6 rows stored" in shown(pilot))
+    with connect(project_db) as db:
+        assert db.column("SELECT value FROM verdicts ORDER BY id") == [1.0, -1.0] * 3
 
 
 async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:

@@ -24,6 +24,7 @@ async def test_an_empty_database_names_the_next_key(project_db: Path) -> None:
         for offer in ("s  try the sample data", "i  import lists", "n  create an empty", "o  open another"):
             assert offer in shown(pilot)
         assert "enter open" not in shown(pilot)
+        assert "o another file" in shown(pilot).splitlines()[-1]
         await press(pilot, "n")
         await type_text(pilot, "fresh one")
         await press(pilot, "enter")
@@ -43,6 +44,7 @@ async def test_the_first_minute_with_sample_data(project_db: Path) -> None:
         await press(pilot, "s")
         await until(pilot, lambda: "Projects (2)" in shown(pilot))
         assert "sample data" not in shown(pilot).splitlines()[-1]
+        assert "another file" not in shown(pilot).splitlines()[-1]
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, HomeScreen)
     assert names(project_db) == ["synthetic-films", "synthetic-shop"]
@@ -208,3 +210,12 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
         await pilot.click(HomeView)
         await settle(pilot)
         assert isinstance(pilot.app.screen, HomeScreen)
+
+
+async def test_a_run_that_is_going_is_not_called_interrupted_before_that_is_known(project_db: Path) -> None:
+    start_run(project_db, make_project(project_db))
+    async with running(project_db) as pilot:
+        pilot.app.looked, pilot.app.screen.active = False, {}
+        assert pilot.app.screen._state(1, 20) == ("", "")
+        await press(pilot, "enter", "q")
+        assert "▶ 0%" in shown(pilot)

@@ -52,6 +52,16 @@ async def test_a_run_launched_from_the_form_finishes_in_a_process_of_its_own(pro
     assert "run 1 done: 6 done" in log
 
 
+async def test_the_monitor_opens_though_a_dialog_is_open(project_db: Path) -> None:
+    run = judge(project_db, import_lists(project_db))
+    async with running(project_db) as pilot:
+        screen = await open_form(pilot)
+        await press(pilot, "question_mark")
+        screen._show_started((run, None))
+        assert isinstance(pilot.app.screen, MonitorScreen)
+        assert screen not in pilot.app.screen_stack
+
+
 async def test_the_same_run_again_says_so_first(project_db: Path) -> None:
     project = import_lists(project_db)
     async with running(project_db) as pilot:
