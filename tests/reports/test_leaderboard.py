@@ -100,6 +100,88 @@ def test_two_systems_far_apart_and_close_together(tmp_path: Path) -> None:
     ]
 
 
+def told(
+    path: Path, votes: dict[tuple[str, str], str], line: str = "", rater: str = "anna"
+) -> dict[str, Any]:
+    """The JSON of a leaderboard of these battles."""
+    built = project(path / f"{rater}.db", labels=battles_of(votes, rater))
+    return built.table(f"leaderboard --protocol pairwise {line}")
+
+
+SHARED = {("x", "y"): "AB" * 12, ("x", "z"): "AAAB" * 6, ("y", "z"): "A" * 18 + "B" * 6}
+
+
+@pytest.mark.parametrize("line", ["", "--method bt", "--table pairs"])
+def test_who_shares_a_place_and_what_is_shown_of_them_does_not_depend_on_names(
+    tmp_path: Path, line: str
+) -> None:
+    """The same battles with x and y renamed to trade their order: the same tests, sentences and Holm family."""
+    names = {"x": "y", "y": "x", "z": "z"}
+    turned = {"A": "B", "B": "A"}
+    other = {("x", "y"): "".join(turned[vote] for vote in SHARED["x", "y"])}
+    other |= {(names[a], b): each for (a, b), each in SHARED.items() if b == "z"}
+    one, two = told(tmp_path, SHARED, line), told(tmp_path, other, line, "ben")
+    if line != "--table pairs":
+        assert one["answer"] == two["answer"] == (
+            "x and y share the first place, ahead of z on 24 users (p .026 or less)."
+        )  # fmt: skip
+        sides = [{f["upper"]: f["p"] for f in table["facts"]["neighbours"]} for table in (one, two)]
+        assert {names[upper]: p for upper, p in sides[0].items()} == pytest.approx(sides[1])
+    else:
+        assert one["answer"].startswith("anna prefers y to z (Q 3.00, 18 won, 0 tied, 6 lost, p .")
+        assert one["answer"].replace("anna prefers y", "ben prefers x") == two["answer"]
+
+
+@pytest.mark.parametrize(
+    ("votes", "answer"),
+    [
+        ({("x", "y"): "T" * 12}, "x and y share the first place on 12 users."),
+        ({("x", "y"): "AA", ("y", "z"): "AA", ("x", "z"): "BB"}, "x, y and z share the first place on 2 users."),
+        ({("p", "q"): "AAB" * 4, ("r", "s"): "AAB" * 4}, "p and r share the first place, not separable from q and s on 12"),
+        ({("x", "y"): "AAAA"}, "x leads, not separable from y on 4 users (p .12; about 2 more users would tell)."),
+        ({("x", "y"): "A"}, "x leads, not separable from y on 1 user (p 1)."),
+    ],
+)  # fmt: skip
+def test_nobody_leads_who_shares_the_first_place_and_no_number_of_users_is_too_small(
+    tmp_path: Path, votes: dict[tuple[str, str], str], answer: str
+) -> None:
+    assert told(tmp_path, votes)["answer"].startswith(answer)
+
+
+@pytest.mark.parametrize(
+    ("vote", "rater", "answer"),
+    [
+        ("A" * 12, "anna", "anna prefers x to y (12 won, 0 tied, 0 lost, p < .001)."),
+        ("AB" * 6, "anna", "anna is not shown to prefer either of x and y: Q 1.00, 6 won, 0 tied, 6 lost, p 1."),
+        ("T" * 12, "qwen-7b", "qwen-7b ranks nobody: 12 of 12 verdicts are Tie: no information."),
+    ],
+)  # fmt: skip
+def test_the_matrix_says_who_is_preferred_by_counts_and_test(
+    tmp_path: Path, vote: str, rater: str, answer: str
+) -> None:
+    assert told(tmp_path, {("x", "y"): vote}, "--table pairs", rater)["answer"] == answer
+
+
+def test_a_rank_lies_within_its_range(tmp_path: Path) -> None:
+    """By win rate c is second and b third; over all battles b is as good as a, and c worse than a."""
+    votes = {
+        ("a", "b"): "AAABB" * 8,
+        ("a", "c"): "AAAAB" * 8,
+        ("a", "d"): "AAA",
+        ("c", "d"): "A" * 36 + "B" * 4,
+    }
+    rows = {row["system"]: row for row in told(tmp_path, votes)["rows"] if row["opponent"] is None}
+    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in rows.values())
+    assert "tests over all battles give it rank 1-2" in rows["b"]["note"]
+
+
+def test_ties_are_counted_alike_in_every_cell(tmp_path: Path) -> None:
+    rows = told(tmp_path, {("x", "y"): "AATTB"}, "--count-ties none")["rows"]
+    assert [row["win_rate"] for row in rows] == [row["score"] for row in rows] == [2 / 3, 1 / 3]
+    notes = {row["note"] for row in told(tmp_path, {("x", "y"): "TT"}, "--count-ties none", "ben")["rows"]}
+    assert notes == {"only ties, which are not counted"}
+
+
 def test_systems_that_never_met_are_named_and_rated_only_if_connected(tmp_path: Path) -> None:
     built = project(tmp_path / "apart.db", labels=battles_of({("a", "b"): "AABB", ("c", "d"): "AB"}))
     notes = " ".join(built.table("leaderboard --protocol pairwise")["notes"])
