@@ -394,10 +394,8 @@ def _standing(board: Board) -> str:
         return f"{said} {on}: {'; '.join(every[:_MOST_NAMED])}{more}."
     open_gaps = takewhile(lambda pairs: not any(pair.separable for pair in pairs), gaps)
     close = _named(list(dict.fromkeys(names[pair.lower] for pairs in open_gaps for pair in pairs)))
-    needed = [more_users(pair) for pair in first]
-    more = (
-        "" if None in needed else f"; about {quantity(max(n or 0 for n in needed), 'more user')} would tell"
-    )
+    needed = [more_users(pair) or 0 for pair in first]
+    more = f"; about {quantity(max(needed), 'more user')} would tell" if all(needed) else ""
     why = f"{words.p_text(p[0])}{' or more' * (p[0] < p[-1])}{more}" if p else ""
     untested = (pair.note for pair in first if pair.p_holm is None)
     return f"{said}, not separable from {close} {on} ({join_notes(why, *untested)})."
@@ -405,9 +403,8 @@ def _standing(board: Board) -> str:
 
 def _named(names: Sequence[str]) -> str:
     """`x`, `x and y`, `x, y, z and others`."""
-    few = names[:_MOST_NAMED]
-    last = ["others"] if len(names) > len(few) else [few.pop()] if len(few) > 1 else []
-    return " and ".join([", ".join(few), *last])
+    few = [*names[:_MOST_NAMED], *(["others"] if len(names) > _MOST_NAMED else [])]
+    return " and ".join(filter(None, (", ".join(few[:-1]), few[-1])))
 
 
 def more_users(pair: fits.Neighbours) -> int | None:
@@ -454,48 +451,43 @@ def matrix(project: Project, choose: Options) -> Table:
                 names = contests.systems[a], contests.systems[b]
                 tested[names] = {"lead": test.ahead(a), "p": test.p, "p_holm": test.p_holm}
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
-        rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
+        untested: Row = dict.fromkeys(("lead", "p", "p_holm"))
+        rows += [row | tested.get((str(row["system"]), str(row["opponent"])), untested) for row in of_pairs]
     lines = [
         *(Note(line, "warning") for each in sane.values() for line in each.lines),
         *([] if rows else [words.no_pairs(chosen)]),
         *words.about_base(chosen, origins=True),
         *_ABOUT_MATRIX,
     ]
-    first = chosen.questions[0] if chosen.questions else None
-    answer = "" if first is None or not rows else _preferred(first.rater, sane[first].reason, [
-        row for row in rows if (row["rater"], row["aspect"]) == (first.rater, first.aspect)
-    ])  # fmt: skip
+    shown = {(row["rater"], row["aspect"]) for row in rows}
+    first = next((q for q in chosen.questions if (q.rater, q.aspect) in shown), None)
+    answer = "" if first is None else _preferred(first, sane[first].reason, rows)
     title = f"Q matrix: {choose.protocol}"
     table = Table(title, _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
     return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")
 
 
-def _preferred(rater: str, worthless: str, rows: Sequence[Row]) -> str:
+def _preferred(of: rated.Question, worthless: str, rows: Sequence[Row]) -> str:
     """Which systems a rater is shown to prefer, the surest first: the test finds them ahead, and they won more often."""
     if worthless:
-        return f"{rater} ranks nobody: {worthless}."
+        return f"{of.rater} ranks nobody: {worthless}."
+    rows = [row for row in rows if (row["rater"], row["aspect"]) == (of.rater, of.aspect)]
+    tested = [row for row in rows if isinstance(row.get("p_holm"), float) and real(row, "p_holm") < ALPHA]
+    shown = [r for r in tested if real(r, "lead") > 0 and whole(r, "wins") > whole(r, "losses")]
+    shown.sort(key=lambda row: (real(row, "p"), -real(row, "lead"), -whole(row, "n")))
 
     def counted(row: Row) -> str:
         q = "" if row["q"] is None else f"Q {row['q']:.2f}, "
         counts = f"{q}{row['wins']} won, {row['ties']} tied, {row['losses']} lost"
         return f"{counts}, {words.p_text(p)}" if isinstance(p := row.get("p_holm"), float) else counts
 
-    ahead = [row for row in rows if whole(row, "wins") > whole(row, "losses")]
-    shown = [
-        row
-        for row in ahead
-        if isinstance(p := row.get("p_holm"), float) and p < ALPHA and real(row, "lead") > 0
-    ]
-    shown.sort(key=lambda row: (real(row, "p"), -real(row, "lead"), -whole(row, "n")))
-    pairs = len(rows) // 2
-    if not shown:
-        row = (ahead or list(rows))[0]
-        only = f"either of {row['system']} and {row['opponent']}: {counted(row)}"
-        return (
-            f"{rater} is not shown to prefer {only if pairs == 1 else f'a system in any of {pairs:,} pairs'}."
-        )
+    pairs, first = len(rows) // 2, max(rows, key=lambda row: whole(row, "wins"))
     named = [f"{row['system']} to {row['opponent']} ({counted(row)})" for row in shown[:_MOST_NAMED]]
-    return f"{rater} prefers {', '.join(named)}{f'; {len(shown):,} of {pairs:,} pairs in all' if pairs > 1 else ''}."
+    if named:
+        several = f"; {len(shown):,} of {pairs:,} pairs in all" if pairs > 1 else ""
+        return f"{of.rater} prefers {', '.join(named)}{several}."
+    either = f"either of {first['system']} and {first['opponent']}: {counted(first)}"
+    return f"{of.rater} is not shown to prefer {either if pairs == 1 else f'a system in any of {pairs:,} pairs'}."
 
 
 # ---- beside offline metrics ------------------------------------------------------------------------------------------

@@ -677,6 +677,11 @@ def sharing(order: Sequence[int], places: Sequence[int | None]) -> list[list[int
     return [list(alike) for _, alike in groupby(order, key=lambda at: places[at])]
 
 
+def beside(by_place: Sequence[Sequence[int]]) -> list[Pair]:
+    """Every system of a place with every one of the next."""
+    return [pair for uppers, lowers in pairwise(by_place) for pair in product(uppers, lowers)]
+
+
 def neighbours(
     order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1, places: Sequence[int | None] = ()
 ) -> list[Neighbours]:
@@ -684,8 +689,7 @@ def neighbours(
     place, and not against each other, so that no name decides who is tested. p is adjusted by Holm's method over these
     pairs. They are separable if it is below 5 % and the upper one is ahead."""
     by_place = sharing(order, places) if places else [[at] for at in order]
-    beside = [pair for uppers, lowers in pairwise(by_place) for pair in product(uppers, lowers)]
-    pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in beside]
+    pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in beside(by_place)]
     p_values = holm([test.p if test else None for _, _, test in pairs], groups)
     tested = sum(p is not None for p in p_values) * groups
     return [_compared(*pair, p, tested) for pair, p in zip(pairs, p_values, strict=True)]
