@@ -89,11 +89,13 @@ def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Proj
 def test_the_reason_of_a_figure_that_is_undefined_is_shown(tmp_path: Path) -> None:
     labels = {name: {(f"u{n}", "x"): "Good Match" for n in range(12)} for name in ("anna", "ben")}
     built = builder.project(tmp_path / "alike.db", labels=labels)
-    said = built.run("gate -p films --rater anna --truth ben --at-least qwk=.5").output
-    assert "[1] both raters gave the same single label throughout" in said
-    assert built.table("biases --rater anna")["answer"].startswith(
-        "Nothing could be measured: no judged case has a known length"
-    )
+    gate = built.run("gate -p films --rater anna --truth ben --at-least qwk=.5").output
+    assert "[1] both raters gave the same single label throughout" in gate
+    every = built.run("agreement -p films --stat percent,kappa,pearson").output
+    assert "[1] Cohen's κ: both raters gave the same single label" in every
+    assert "; Pearson's r: one side is constant" in every
+    unknown = "Nothing could be measured: no judged case has a known length"
+    assert built.table("biases --rater anna")["answer"].startswith(unknown)
 
 
 def test_failures(project: Project) -> None:
