@@ -7,6 +7,7 @@ import math
 import os
 import random
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,8 @@ def test_equal_systems_share_a_place_and_each_is_compared_with_the_next(tmp_path
     """a and b hit every other user's item, c one of six; under other names the same is said of them."""
     parts = []
     for a, b in ("ab", "ba"):
-        hits = {a: (2, 0), b: (2, 1), "c": (6, 0)}
-        lists = {
-            (f"u{n}", system): ["g" if n % step == at else "z", "w"]
-            for n in range(12)
-            for system, (step, at) in hits.items()
-        }
+        users = product(range(12), ((a, 2, 0), (b, 2, 1), ("c", 6, 0)))
+        lists = {(f"u{n}", name): ["g" if n % step == at else "z", "w"] for n, (name, step, at) in users}
         events = [{"user_id": f"u{n}", "item_id": "g", "type": "heldout_click"} for n in range(12)]
         table = project(tmp_path / f"{a}.db", lists=lists, events=events).table(
             "metrics --metrics hit_rate --k 2"

@@ -136,7 +136,6 @@ def test_a_difference_that_all_users_share_has_no_interval_and_one_end_of_a_rang
     users = np.arange(30)
     none = iv.mean_estimate(np.zeros(30), users, (-1.0, 1.0))
     assert (none.value, none.ci_low, none.note) == (0.0, None, iv.ALL_EQUAL)
-    # at the end of the range it is that of a share, and a label in the middle is no difference
     assert (iv.mean_estimate(np.ones(30), users, (-1.0, 1.0)).ci_low or 0) == pytest.approx(0.77, abs=0.01)
     assert iv.mean_estimate(np.ones(30), users, (0.0, 2.0)).ci_low is not None
     one = iv.mean_estimate([*np.zeros(29), 9.0], users, (0.0, np.inf))

@@ -150,7 +150,7 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
         (6, 6, "agreement with anna is undefined: "),
     ],
 )
-def test_the_first_page_says_why_a_judge_is_not_checked(
+def test_the_first_page_says_why_a_judge_is_unchecked(
     project: Project, person: int, judge: int, missing: str
 ) -> None:
     """`person` of six lists by anna, `judge` of them, from the end if negative, by a judge that calls them all alike."""
@@ -158,7 +158,7 @@ def test_the_first_page_says_why_a_judge_is_not_checked(
     if person:
         give(project, "anna", dict.fromkeys(cases[:person], 2.0))
     if judge:
-        judge_lists(project, "qwen", dict.fromkeys(cases[judge:] if judge < 0 else cases, 2.0))
+        judge_lists(project, "qwen", dict.fromkeys(cases[-abs(judge) :], 2.0))
     shown = Page(project_report(project.db, project.id, ("summary", "about")).text).text
     assert missing in shown
     assert f"6 users, 0 items, {person + abs(judge)} verdicts" in shown
