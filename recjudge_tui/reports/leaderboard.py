@@ -363,7 +363,7 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
     for at, place, best in ((0, "first", max), (-1, "last", min)):
         extreme = {names[at] for at in placed if known[names[at]] == best(values)}
         if len(by_place) > 1 and not by_place[at] & extreme:
-            return f"{text} nDCG disagrees: {_named(sorted(extreme))} {'is' if len(extreme) == 1 else 'are'} {place}."
+            return f"{text} nDCG disagrees: {words.listed(sorted(extreme))} {'is' if len(extreme) == 1 else 'are'} {place}."
     return text
 
 
@@ -375,14 +375,14 @@ def _standing(board: Board) -> str:
         return ""
     on = f"on {quantity(board.contests.counts.count, 'user')}"
     leaders = [names[at] for at in fits.sharing(order, places)[0]]
-    said = f"{leaders[0]} leads" if len(leaders) == 1 else f"{_named(leaders)} share the first place"
+    said = f"{leaders[0]} leads" if len(leaders) == 1 else f"{words.listed(leaders)} share the first place"
     gaps = [list(pairs) for _, pairs in groupby(board.tested, key=lambda pair: places[pair.upper])]
     if not gaps:
         return f"{said} {on}."
     first = gaps[0]
     p = sorted(pair.p_holm for pair in first if pair.p_holm is not None)
     if all(pair.separable for pair in first):
-        behind = _named(list(dict.fromkeys(names[pair.lower] for pair in first)))
+        behind = words.listed(list(dict.fromkeys(names[pair.lower] for pair in first)))
         return f"{said}, ahead of {behind} {on} ({words.p_text(p[-1])}{' or less' * (p[0] < p[-1])})."
     if any(pair.separable for pair in first):
         every = [
@@ -393,18 +393,12 @@ def _standing(board: Board) -> str:
         more = "; and others" if len(every) > _MOST_NAMED else ""
         return f"{said} {on}: {'; '.join(every[:_MOST_NAMED])}{more}."
     open_gaps = takewhile(lambda pairs: not any(pair.separable for pair in pairs), gaps)
-    close = _named(list(dict.fromkeys(names[pair.lower] for pairs in open_gaps for pair in pairs)))
+    close = words.listed(list(dict.fromkeys(names[pair.lower] for pairs in open_gaps for pair in pairs)))
     needed = [more_users(pair) or 0 for pair in first]
     more = f"; about {quantity(max(needed), 'more user')} would tell" if all(needed) else ""
     why = f"{words.p_text(p[0])}{' or more' * (p[0] < p[-1])}{more}" if p else ""
     untested = (pair.note for pair in first if pair.p_holm is None)
     return f"{said}, not separable from {close} {on} ({join_notes(why, *untested)})."
-
-
-def _named(names: Sequence[str]) -> str:
-    """`x`, `x and y`, `x, y, z and others`."""
-    few = [*names[:_MOST_NAMED], *(["others"] if len(names) > _MOST_NAMED else [])]
-    return " and ".join(filter(None, (", ".join(few[:-1]), few[-1])))
 
 
 def more_users(pair: fits.Neighbours) -> int | None:

@@ -205,7 +205,7 @@ def pair_notes(measured: Sequence[MeasuredPairs]) -> list[str]:
 
 def pair_sentence(pairs: MeasuredPairs) -> str:
     """The neighbours in a ranking by one figure; "" with fewer than two systems."""
-    equal = [" and ".join(pairs.systems[at] for at in alike) for alike in pairs.by_place if len(alike) > 1]
+    equal = [say.listed([pairs.systems[at] for at in alike]) for alike in pairs.by_place if len(alike) > 1]
     words = [f"{named} are equal" for named in equal]
     for first, second in beside(pairs.by_place):
         test = pairs.tests[min(first, second), max(first, second)]

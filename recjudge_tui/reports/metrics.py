@@ -26,7 +26,7 @@ from recjudge_tui.reports.common.table import (
     whole,
 )
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import figure_text, p_text
+from recjudge_tui.reports.words import figure_text, listed, p_text
 from recjudge_tui.shapes import Base, grouped
 from recjudge_tui.stats import retrieval
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
@@ -265,12 +265,12 @@ def _answer(
         return f"{said if test.separable else 'not separable from'} {texts[lower]}, {p_text(test.p_holm)}"
 
     best, *others = pairs.by_place
-    last = " and ".join(texts[at] for at in others[-1]) if len(others) > 1 else ""
+    last = listed([texts[at] for at in others[-1]]) if len(others) > 1 else ""
     end = f"; {last} {'is' if len(others[-1]) == 1 else 'are'} last." if last else "."
     if len(best) == 1:
         all_next = ", ".join(against(best[0], lower) for lower in others[0])
         return f"{texts[best[0]]} has the highest {name}, {all_next}{end}"
-    said = [f"{' and '.join(texts[at] for at in best)} share the highest {name}"]
+    said = [f"{listed([texts[at] for at in best])} share the highest {name}"]
     said += [f"{pairs.systems[at]} is {against(at, lower)}" for at, lower in beside(pairs.by_place[:2])]
     return f"{'; '.join(said)}{end}"
 
