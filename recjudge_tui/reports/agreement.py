@@ -410,21 +410,29 @@ def _brief(rows: Sequence[Row], met: shapes.Met) -> Table:
     lines: dict[tuple[object, ...], Row] = {}
     tops: dict[tuple[object, ...], Row] = {}
     names: dict[str, None] = {}
+    missing: dict[tuple[object, ...], dict[str, list[str]]] = {}
     for row in told:
         where = tuple(_question(row, told) if name == "aspect" else row.get(name) for name in about)
         same: Row = dict(zip(about, where, strict=True))
         column = label_of(str(row["stat"])) if by_stat else "agreement" if long else str(row["aspect"])
-        line = lines.setdefault((row["rater_a"], *where), {"rater_a": row["rater_a"], **same, "note": ""})
+        key = (row["rater_a"], *where)
+        line = lines.setdefault(key, {"rater_a": row["rater_a"], **same, "note": ""})
         line[column] = words.figure_text(row, "value")
         little = words.few_cases(whole(row, "n")) if row["level"] != SYSTEM else ""
-        why = str(row["note"]) if row["value"] is None else _withheld(row)
-        line["note"] = join_notes(str(line["note"]), why or little)
+        if row["value"] is None:
+            missing.setdefault(key, {}).setdefault(str(row["note"]), []).append(column)
+        else:
+            line["note"] = join_notes(str(line["note"]), _withheld(row) or little)
         names[column] = None
         if long and row["ceiling"] is not None:
             line["people"] = short(real(row, "ceiling"))
         elif row["ceiling"] is not None:
             top = tops.setdefault(where, {"rater_a": "people", **same})
             top[column] = words.figure_text(row, "ceiling", ends="ceiling")
+    for key, whys in missing.items():
+        # a column without any figure is not shown
+        named = (why if len(names) == 1 else f"{', '.join(of)}: {why}" for why, of in whys.items())
+        lines[key]["note"] = join_notes(*named, str(lines[key]["note"]))
     shown: list[Row] = []
     for where in dict.fromkeys(key[1:] for key in lines):
         shown += [line for key, line in lines.items() if key[1:] == where]

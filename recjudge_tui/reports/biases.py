@@ -29,7 +29,7 @@ from recjudge_tui.reports.words import about_base, categories, interval_text, wi
 from recjudge_tui.shapes import Side, base, pairs, under_protocol
 from recjudge_tui.stats.arrays import FloatArray, IntArray, encode, none_if_nan, ratio
 from recjudge_tui.stats.defaults import LEVEL
-from recjudge_tui.stats.estimate import Estimate, undefined
+from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims
 from recjudge_tui.stats.intervals import ratio_of_sums
 from recjudge_tui.stats.registry import NO_ORDER
@@ -59,6 +59,7 @@ _COLUMNS = columns(
     "rater", "truth|Against", "protocol aspect?", "covariate|Covariate", "figure|Slope of", "value|Slope|float",
     "ci_*", "n users?", "sd|(SD)|float", "finding|Finding", "note",
 )  # fmt: skip
+_LINE = ("rater", "truth", "protocol", "aspect")
 # of each case its covariate, of its second list too if it has two: (cases,), NaN where unknown
 _Covariate = tuple[FloatArray, FloatArray]
 
@@ -121,15 +122,21 @@ def biases(project: Project, choose: Options) -> Table:
     favours = dict.fromkeys(
         f"{r['rater']} {r['finding']}" for r in rows if str(r["finding"]).startswith("favours")
     )
-    said = f"{'; '.join([*favours][:3])}." if favours else "No preference is shown." if rows else ""
+    why = join_notes(*(str(row["note"]) for row in rows if row["value"] is None))
+    measured = any(row["value"] is not None for row in rows)
+    none = "No preference is shown." if measured else f"Nothing could be measured: {why}."
+    said = f"{'; '.join([*favours][:3])}." if favours else none if rows else ""
 
     def slope_text(row: Row) -> str:
         value = row["value"]
         return f"{value:+.2f} [{interval_text(row, 'float')}]" if isinstance(value, float) else "–"
 
-    lines = wide(rows, "rater truth protocol aspect", lambda row: row["covariate"], slope_text)
+    lines = wide(rows, " ".join(_LINE), lambda row: row["covariate"], slope_text)
+    for line in lines:
+        own = (r for r in rows if r["ci_low"] is None and all(r[key] == line[key] for key in _LINE))
+        line["note"] = join_notes(*(str(row["note"]) for row in own))
     shown = [name for name in COVARIATES if any(name in line for line in lines)]
-    heads = columns(*(f"{name}|{name}" for name in ("rater", "protocol", "aspect", *shown)))
+    heads = columns(*(f"{name}|{name}" for name in ("rater", "protocol", "aspect", *shown)), "note")
     brief = Table("Biases", (heads[0], Column("truth", "beyond"), *heads[1:]), tuple(lines))
     settings = {"truth": against, "k": choose.k}
     return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings, answer=said, brief=brief)

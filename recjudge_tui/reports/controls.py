@@ -191,7 +191,7 @@ def _answer(rows: Sequence[Row]) -> str:
     systems = [row for row in mine if row["kind"] == SYSTEM and isinstance(row["value"], float)]
     if not systems:
         return ""
-    before = max(systems, key=lambda row: (float(str(row["without"] or 0)), str(row["what"])))
+    before = max(systems, key=lambda row: (float(str(row["without"] or 0)), row is systems[0]))
     first, second = systems[0], systems[min(1, len(systems) - 1)]
     if isinstance(first["p_holm"], float) and first["p_holm"] < ALPHA:
         lead = "still leads" if first is before else f"leads instead of {before['what']}"

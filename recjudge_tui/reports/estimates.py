@@ -26,7 +26,7 @@ from recjudge_tui.stats.planning import PredictionPoweredMean, prediction_powere
 
 MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
-_BRIEF = "label source system opponent aspect value ci_low ci_high n_labelled n_judged saved"
+_BRIEF = "label source system opponent aspect value ci_low ci_high n_labelled n_judged saved note"
 _ABOUT = definitions("""\
 both: PPI++ (Angelopoulos, Duchi and Zrnic 2023), assuming independent users; Worth: equivalent labels
 λ: the weight of the judge's verdicts in both, 0 where they are not related to the labels

@@ -42,7 +42,7 @@ _COLUMNS = columns(
     "earlier|(Earlier)|float", "change|Change|float", "ci_low ci_high n?", "state|State", "paired|(Paired)",
     "paired_users|(Users in both)|int", "left_out|(Cases left out)|int", "note",
 )  # fmt: skip
-_SEEN_FIRST = ("figure", "aspect", "reference", "demand", "value", "change", "ci_low", "ci_high", "state")
+_SEEN_FIRST = "figure aspect reference demand value change ci_low ci_high state note"
 _ALL_BOUNDS = "all bounds are required: met together they need no correction, else Holm's is applied to each"
 _CHANGE = (
     "change: later minus earlier, each user left out of both runs at once (jackknife); not met only if its interval excludes"

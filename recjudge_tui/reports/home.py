@@ -99,7 +99,7 @@ class Board(NamedTuple):
 class PeopleAgreement(NamedTuple):
     """A judge with people, and people with each other on the same cases (`ceiling`); None where undefined. `cases`: the
     filter of those on which they disagree. `about`: what must stand beside the reference; `few` and `ceiling_few` say so
-    where the cases are few."""
+    where the cases are few. `reason`: why there is no value."""
 
     stat: str = ""
     judge: str = ""
@@ -114,6 +114,7 @@ class PeopleAgreement(NamedTuple):
     ceiling_interval: tuple[float | None, float | None] = (None, None)
     few: str = ""
     ceiling_few: str = ""
+    reason: str = ""
 
 
 FLAGGED = "flagged"
@@ -303,19 +304,24 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
     from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()
-    if about.topic is None or not about.people or about.rater in about.people:
+    if about.topic is None:
         return PeopleAgreement()
+    if not about.people or about.rater in about.people:
+        only = "there is no judge: all verdicts are of people"
+        unchecked = "nobody has checked the judge: no person judged its cases"
+        return PeopleAgreement(reason=only if about.people else unchecked)
     person = about.people[0]
     table = table_of(project, "agreement", **about.topic._asdict(), raters=(about.rater, person))
     row: dict[str, Any] = table.rows[0] if table.rows else {"n": 0}
     if not row["n"]:
-        return PeopleAgreement()
+        return PeopleAgreement(reason=f"nobody has checked the judge: it has no case in common with {person}")
     cases = about.cases(whole_term("judge", person), Term("why", ":", "disagree"))
     notes = "; ".join(combined_notes([project_raters(project.db, project.id)[person]]))
     return PeopleAgreement(
         label_of(row["stat"]), about.rater, person, row["value"], row["n"], row["ceiling"], row["ceiling_n"], cases, notes,
         (row["ci_low"], row["ci_high"]), (row["ceiling_low"], row["ceiling_high"]),
         few_cases(row["n"]), few_cases(row["ceiling_n"] or 0),
+        "" if row["value"] is not None else f"the judge's agreement with {person} is undefined: {row['note']}",
     )  # fmt: skip
 
 

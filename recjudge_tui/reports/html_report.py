@@ -133,8 +133,7 @@ def first_page(page: Page) -> Part:
     cost = page.report("cost")
     lead += [f"Cost: {cost.answer}"] if cost.answer else []
     gaps = [*(gap.text for gap in home.gaps), *(step.text for step in home.steps if not step.done)]
-    if home.agreement is None or home.agreement.value is None:
-        gaps.append("nobody has checked the judge: no person judged its cases")
+    gaps += [home.agreement.reason] if home.agreement is not None and home.agreement.reason else []
     lead += [f"Missing before acting on it: {'; '.join(dict.fromkeys(gaps))}."] if gaps else []
     cases = {f"Case {one.row.case_id}: {one.row.user_id}": one.row.case_id for one in first}
     texts = [(title, case_text(page.project.db, case, 100)) for title, case in cases.items()]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, takewhile
+from itertools import combinations, groupby, takewhile
 from math import comb
 from typing import Literal, NamedTuple
 
@@ -28,6 +28,7 @@ from recjudge_tui.reports.common.table import (
     definitions,
     real,
     seen_first,
+    whole,
 )
 from recjudge_tui.reports.controls import controlled
 from recjudge_tui.reports.declare import Options
@@ -38,7 +39,7 @@ from recjudge_tui.reports.slices import slices
 from recjudge_tui.shapes import Base, Battles, base, battles, generation_notes
 from recjudge_tui.stats import ranking as fits
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
-from recjudge_tui.stats.arrays import none_if_nan
+from recjudge_tui.stats.arrays import FloatArray, none_if_nan
 from recjudge_tui.stats.defaults import ALPHA, POWER, TOP_K
 from recjudge_tui.stats.estimate import Interval, join_notes
 from recjudge_tui.stats.hypotheses import holm
@@ -149,10 +150,16 @@ def scores(
         (np.inf if first else None) if x is None else x if figure == "q" else round(x, 9)
         for x, first in zip(value, unbeaten, strict=True)
     ]
-    reasons = [fits.NEVER_LOST if first else fits.NO_CASES for first in unbeaten]
-    notes = [why if x is None else "" for x, why in zip(value, reasons, strict=True)]
+    notes = [
+        _undefined(counts, method) if x is None else "" for x, counts in zip(value, tallies, strict=True)
+    ]
     intervals = fits.system_intervals(contests.counts, figure, count_ties=count_ties)
     return Scores(value, notes, fits.ranks(known), intervals, unmet(contests))
+
+
+def _undefined(counts: FloatArray, method: str) -> str:
+    """Why a Q or win rate of these counts is undefined."""
+    return fits.NO_CASES if not counts.any() else fits.NEVER_LOST if method == "q" else fits.ALL_TIES
 
 
 def unmet(contests: Battles) -> str:
@@ -196,8 +203,8 @@ def boards(
         placed = _by_place(contests, scored.places)
         order = [at for at in placed if scored.places[at] is not None]
         tests = {} if sane.worthless else contests.tests
-        tested = fits.neighbours(order, tests, contests.groups)
-        yield Board(contests, scored, placed, tested, fits.rank_ranges(order, tests, contests.groups), sane)
+        asked = order, tests, contests.groups, scored.places
+        yield Board(contests, scored, placed, fits.neighbours(*asked), fits.rank_ranges(*asked), sane)
 
 
 def _by_place(contests: Battles, places: Sequence[int | None]) -> list[int]:
@@ -226,8 +233,12 @@ def ranking(project: Project, choose: Options) -> Table:
             value, (low, high) = scored.value[at], board.ranges.get(at, (None, None))
             interval = Interval(None, None) if value is None else scored.intervals[at]
             reason = board.sanity.reason or (scored.notes[at] if value is None else interval.note)
-            rows.append(_cells(contests, at, None, value, interval, reason) | {
-                "rank": scored.places[at], "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
+            place = scored.places[at]
+            if place is not None and low is not None and high is not None and not low <= place <= high:
+                reason = join_notes(reason, f"the tests over all battles give it rank {_span(low, high)}")
+                low, high = min(low, place), max(high, place)
+            rows.append(_cells(contests, at, None, value, interval, reason, choose.count_ties) | {
+                "rank": place, "rank_low": low, "rank_high": high, "ndcg": ndcg.get(contests.systems[at]),
                 "users": int(contests.counts.users_of_systems[at]),
             })  # fmt: skip
         if choose.method != "bt" and len(contests.systems) > 2:
@@ -245,6 +256,7 @@ def ranking(project: Project, choose: Options) -> Table:
     brief = [
         row | {
             "place": _place_text(row), "ties": f"{row['ties']} ({row['position_ties']})",
+            "note": "" if row["note"] == fits.NEVER_LOST and choose.method != "q" else row["note"],
             "ndcg": None if row["ndcg"] is None else short(real(row, "ndcg"), 3),
             # a share in percent
             "score": 100 * s if isinstance(s := row["score"], float) and method.kind == "share" else s,
@@ -271,7 +283,7 @@ ties include position ties ⇄ (the two orders disagreed); failed verdicts are n
 separable: two systems by sign flips of the users' means; more by a Wald test of neighbours in the Bradley-Terry fit with\
  a sandwich variance over users; p < {ALPHA:g} after Holm's correction over neighbours
 more users: the normal formula of the same test at power {POWER:.0%}, if the observed difference is the true one
-rank range: the ranks that the tests of all pairs cannot rule out""")
+rank range: the rank, and those that the tests of all pairs cannot rule out""")
 
 
 def pair_rows(
@@ -291,16 +303,15 @@ def pair_rows(
             interval = Interval(None, None)
             if value is not None and at is not None:
                 interval = intervals[at][int(system > other)]
-            reason = (
-                interval.note if value is not None else fits.NEVER_LOST if counts.any() else fits.NO_CASES
-            )
-            row = _cells(contests, system, other, value, interval, reason)
+            reason = interval.note if value is not None else _undefined(counts, method)
+            row = _cells(contests, system, other, value, interval, reason, ties)
             yield row | {"users": 0 if at is None else int(users[at])}
 
 
 def _cells(
-    contests: Battles, system: int, other: int | None, value: float | None, interval: Interval, reason: str
-) -> Row:
+    contests: Battles, system: int, other: int | None, value: float | None, interval: Interval, reason: str,
+    count_ties: fits.CountTies,
+) -> Row:  # fmt: skip
     """The cells of a system's counts and score against one other, or against all (None)."""
     against = [at for at in range(len(contests.systems)) if at != system] if other is None else [other]
     counts = contests.grid[system, against].sum(axis=0)
@@ -311,7 +322,7 @@ def _cells(
         "rater": contests.question.rater, "aspect": contests.question.aspect, "rank": None, "wins": wins, "ties": ties,
         "losses": losses, "position_ties": int(contests.position_ties[system, against].sum()),
         "failed": int(contests.failed[system, against].sum()), "n": wins + ties + losses, "q": q,
-        "win_rate": none_if_nan(float(fits.win_rate_of(counts))), "score": value, "ci_low": interval.low,
+        "win_rate": none_if_nan(float(fits.win_rate_of(counts, count_ties))), "score": value, "ci_low": interval.low,
         "ci_high": interval.high,
         "note": reason or (fits.NO_CASES if not counts.any() else fits.NEVER_LOST if q is None else ""),
     }  # fmt: skip
@@ -322,7 +333,11 @@ def _place_text(row: Row) -> str:
     low, high = row.get("rank_low"), row.get("rank_high")
     if row["rank"] is None:
         return "–"
-    return str(row["rank"]) if low is None or low == high else f"{low}-{high}"
+    return str(row["rank"]) if low is None else _span(low, high)
+
+
+def _span(low: object, high: object) -> str:
+    return str(low) if low == high else f"{low}-{high}"
 
 
 # ---- the answer ------------------------------------------------------------------------------------------------------
@@ -336,30 +351,54 @@ def answer(ranked: Sequence[Board], ndcg: Sequence[_Values]) -> str:
     board = ranked[0]
     if board.sanity.worthless:
         return f"{board.contests.question.rater} ranks nobody: {board.sanity.reason}."
-    if not board.tested:
+    raters, text = {board.contests.question.rater for board in ranked}, _standing(board)
+    if not text:
         return ""
-    names, users = board.contests.systems, quantity(board.contests.counts.count, "user")
-    first = board.tested[0]
-    raters = {board.contests.question.rater for board in ranked}
-    by = f"By {board.contests.question.rater}, " if len(raters) > 1 else ""
-    leader = f"{by}{names[first.upper]}"
-    if first.separable:
-        text = f"{leader} leads, ahead of {names[first.lower]} on {users} ({words.p_text(first.p_holm)})."
-    else:
-        close = [pair.lower for pair in takewhile(lambda pair: not pair.separable, board.tested)]
-        others = ", ".join(names[at] for at in close[:_MOST_NAMED])
-        others += " and others" if len(close) > _MOST_NAMED else ""
-        needed = more_users(first)
-        more = "" if needed is None else f"; about {quantity(needed, 'more user')} would tell"
-        p = f" ({words.p_text(first.p_holm)}{more})" if first.p_holm is not None else f" ({first.note})"
-        text = f"{leader} leads, not separable from {others} on {users}{p}."
-    known = {name: value for name, value in ndcg[0].items() if value is not None}
-    placed = [names[at] for at in board.order if names[at] in known]
-    by_metric = sorted(placed, key=lambda name: (-known[name], name))
-    for at, place in ((0, "first"), (-1, "last")):
-        if len(placed) > 1 and (1 + 2 * at) * (known[by_metric[at]] - known[placed[at]]) > 0:
-            return f"{text} nDCG disagrees: {by_metric[at]} is {place}."
+    text = f"By {board.contests.question.rater}, {text}" if len(raters) > 1 else text
+    names, known = board.contests.systems, {name: x for name, x in ndcg[0].items() if x is not None}
+    places = board.scores.places
+    placed = [at for at in board.order if names[at] in known and places[at] is not None]
+    by_place = [{names[at] for at in alike} for alike in fits.sharing(placed, places)]
+    values = [known[names[at]] for at in placed]
+    for at, place, best in ((0, "first", max), (-1, "last", min)):
+        extreme = {names[at] for at in placed if known[names[at]] == best(values)}
+        if len(by_place) > 1 and not by_place[at] & extreme:
+            return f"{text} nDCG disagrees: {words.listed(sorted(extreme))} {'is' if len(extreme) == 1 else 'are'} {place}."
     return text
+
+
+def _standing(board: Board) -> str:
+    """Who has the first place, and the tests against who has the next; "" with fewer than two ranked systems."""
+    names, places = board.contests.systems, board.scores.places
+    order = [at for at in board.order if places[at] is not None]
+    if len(order) < 2:
+        return ""
+    on = f"on {quantity(board.contests.counts.count, 'user')}"
+    leaders = [names[at] for at in fits.sharing(order, places)[0]]
+    said = f"{leaders[0]} leads" if len(leaders) == 1 else f"{words.listed(leaders)} share the first place"
+    gaps = [list(pairs) for _, pairs in groupby(board.tested, key=lambda pair: places[pair.upper])]
+    if not gaps:
+        return f"{said} {on}."
+    first = gaps[0]
+    p = sorted(pair.p_holm for pair in first if pair.p_holm is not None)
+    if all(pair.separable for pair in first):
+        behind = words.listed(list(dict.fromkeys(names[pair.lower] for pair in first)))
+        return f"{said}, ahead of {behind} {on} ({words.p_text(p[-1])}{' or less' * (p[0] < p[-1])})."
+    if any(pair.separable for pair in first):
+        every = [
+            f"{names[pair.upper]} is {'ahead of' if pair.separable else 'not separable from'} {names[pair.lower]}"
+            + (f" ({words.p_text(pair.p_holm)})" if pair.p_holm is not None else "")
+            for pair in sorted(first, key=lambda pair: (not pair.separable, pair.p_holm or 0.0))
+        ]
+        more = "; and others" if len(every) > _MOST_NAMED else ""
+        return f"{said} {on}: {'; '.join(every[:_MOST_NAMED])}{more}."
+    open_gaps = takewhile(lambda pairs: not any(pair.separable for pair in pairs), gaps)
+    close = words.listed(list(dict.fromkeys(names[pair.lower] for pairs in open_gaps for pair in pairs)))
+    needed = [more_users(pair) or 0 for pair in first]
+    more = f"; about {quantity(max(needed), 'more user')} would tell" if all(needed) else ""
+    why = f"{words.p_text(p[0])}{' or more' * (p[0] < p[-1])}{more}" if p else ""
+    untested = (pair.note for pair in first if pair.p_holm is None)
+    return f"{said}, not separable from {close} {on} ({join_notes(why, *untested)})."
 
 
 def more_users(pair: fits.Neighbours) -> int | None:
@@ -397,28 +436,52 @@ def matrix(project: Project, choose: Options) -> Table:
     """One row per rater, aspect, system and opponent, systems in the order of their rank by Q, with the test of each two."""
     chosen = base(project, choose.selection())
     rows: list[Row] = []
+    sane = {question: sanity(chosen, question) for question in chosen.questions}
     for question in chosen.questions:
         contests = battles(chosen.ratings, question, chosen.selection.groups)
         tested: dict[tuple[str, str], Row] = {}
-        for test in contests.tests.values():
+        for test in () if sane[question].worthless else contests.tests.values():
             for a, b in ((test.first, test.second), (test.second, test.first)):
                 names = contests.systems[a], contests.systems[b]
                 tested[names] = {"lead": test.ahead(a), "p": test.p, "p_holm": test.p_holm}
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
-        rows += [row | tested.get((str(row["system"]), str(row["opponent"])), {}) for row in of_pairs]
+        untested: Row = dict.fromkeys(("lead", "p", "p_holm"))
+        rows += [row | tested.get((str(row["system"]), str(row["opponent"])), untested) for row in of_pairs]
     lines = [
+        *(Note(line, "warning") for each in sane.values() for line in each.lines),
         *([] if rows else [words.no_pairs(chosen)]),
         *words.about_base(chosen, origins=True),
         *_ABOUT_MATRIX,
     ]
-    answer = ""
-    if (first := next((row for row in rows if row["q"] is not None), None)) is not None:
-        counts = f"{first['wins']} won, {first['ties']} tied, {first['losses']} lost"
-        figure = f"Q {first['q']:.2f} [{words.interval_text(first)}]"
-        answer = f"{first['rater']} prefers {first['system']} to {first['opponent']} with {figure}: {counts}."
+    shown = {(row["rater"], row["aspect"]) for row in rows}
+    first = next((q for q in chosen.questions if (q.rater, q.aspect) in shown), None)
+    answer = "" if first is None else _preferred(first, sane[first].reason, rows)
     title = f"Q matrix: {choose.protocol}"
     table = Table(title, _MATRIX, cells_of(_MATRIX, rows), tuple(lines), answer=answer)
     return seen_first(table, "system opponent rater aspect wins ties losses q ci_low ci_high p_holm note")
+
+
+def _preferred(of: rated.Question, worthless: str, rows: Sequence[Row]) -> str:
+    """Which systems a rater is shown to prefer, the surest first: the test finds them ahead, and they won more often."""
+    if worthless:
+        return f"{of.rater} ranks nobody: {worthless}."
+    rows = [row for row in rows if (row["rater"], row["aspect"]) == (of.rater, of.aspect)]
+    tested = [row for row in rows if isinstance(row.get("p_holm"), float) and real(row, "p_holm") < ALPHA]
+    shown = [r for r in tested if real(r, "lead") > 0 and whole(r, "wins") > whole(r, "losses")]
+    shown.sort(key=lambda row: (real(row, "p"), -real(row, "lead"), -whole(row, "n")))
+
+    def counted(row: Row) -> str:
+        q = "" if row["q"] is None else f"Q {row['q']:.2f}, "
+        counts = f"{q}{row['wins']} won, {row['ties']} tied, {row['losses']} lost"
+        return f"{counts}, {words.p_text(p)}" if isinstance(p := row.get("p_holm"), float) else counts
+
+    pairs, first = len(rows) // 2, max(rows, key=lambda row: whole(row, "wins"))
+    named = [f"{row['system']} to {row['opponent']} ({counted(row)})" for row in shown[:_MOST_NAMED]]
+    if named:
+        several = f"; {len(shown):,} of {pairs:,} pairs in all" if pairs > 1 else ""
+        return f"{of.rater} prefers {', '.join(named)}{several}."
+    either = f"either of {first['system']} and {first['opponent']}: {counted(first)}"
+    return f"{of.rater} is not shown to prefer {either if pairs == 1 else f'a system in any of {pairs:,} pairs'}."
 
 
 # ---- beside offline metrics ------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.hypotheses import Pair, PairTest, mean_tests
 from recjudge_tui.stats.intervals import mean_estimate
-from recjudge_tui.stats.ranking import ranks
+from recjudge_tui.stats.ranking import beside, ranks
 from recjudge_tui.store.ratings import Question
 
 _WHO = columns("system rater aspect")
@@ -79,7 +79,7 @@ def _by_mean(chosen: Base) -> Table:
                 **estimate.ends(), "n": estimate.n, "users": np.unique(mine.user[known]).size,
                 "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
             })  # fmt: skip
-        places = ranks([None if row["score"] is None else real(row, "score") for row in own])
+        places = ranks([None if row["score"] is None else round(real(row, "score"), 9) for row in own])
         placed = sorted(
             zip(places, own, strict=True), key=lambda x: (x[0] is None, x[0] or 0, str(x[1]["system"]))
         )
@@ -130,12 +130,16 @@ _TEST = (
 
 
 class MeasuredPairs(NamedTuple):
-    """One figure: the ranked systems that have it, best first, and the tests of all pairs."""
+    """One figure: the ranked systems that have it, best first, equal ones together; and the tests of all pairs."""
 
     name: str
     systems: Sequence[str]
-    order: list[int]
+    by_place: list[list[int]]
     tests: dict[Pair, PairTest]
+
+    @property
+    def order(self) -> list[int]:
+        return [at for alike in self.by_place for at in alike]
 
 
 def occasions(rows: Sequence[tuple[IntArray, FloatArray]], owners: IntArray) -> FloatArray:
@@ -154,8 +158,10 @@ def measured_pairs(
     name: str, systems: Sequence[str], means: Sequence[float | None], tests: dict[Pair, PairTest]
 ) -> MeasuredPairs:
     """The systems by their means (None: not ranked), and the tests of their pairs."""
-    ranked = [(-mean, systems[at], at) for at, mean in enumerate(means) if mean is not None]
-    return MeasuredPairs(name, systems, [at for *_, at in sorted(ranked)], tests)
+    # sums in another order differ in their last digits
+    ranked = sorted((-round(mean, 9), systems[at], at) for at, mean in enumerate(means) if mean is not None)
+    by_place = [[at for *_, at in alike] for _, alike in groupby(ranked, key=lambda known: known[0])]
+    return MeasuredPairs(name, systems, by_place, tests)
 
 
 def pairs(project: Project, choose: Options) -> Table:
@@ -199,8 +205,9 @@ def pair_notes(measured: Sequence[MeasuredPairs]) -> list[str]:
 
 def pair_sentence(pairs: MeasuredPairs) -> str:
     """The neighbours in a ranking by one figure; "" with fewer than two systems."""
-    words = []
-    for first, second in pairwise(pairs.order):
+    equal = [say.listed([pairs.systems[at] for at in alike]) for alike in pairs.by_place if len(alike) > 1]
+    words = [f"{named} are equal" for named in equal]
+    for first, second in beside(pairs.by_place):
         test = pairs.tests[min(first, second), max(first, second)]
         upper, lower = pairs.systems[first], pairs.systems[second]
         p = say.p_text(test.p_holm)

@@ -26,7 +26,7 @@ from recjudge_tui.reports.common.table import (
     whole,
 )
 from recjudge_tui.reports.declare import Options
-from recjudge_tui.reports.words import figure_text, p_text
+from recjudge_tui.reports.words import figure_text, listed, p_text
 from recjudge_tui.shapes import Base, grouped
 from recjudge_tui.stats import retrieval
 from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
@@ -34,6 +34,7 @@ from recjudge_tui.stats.defaults import TOP_K
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import mean_tests
 from recjudge_tui.stats.intervals import mean_estimates
+from recjudge_tui.stats.ranking import beside
 from recjudge_tui.steps import Step
 from recjudge_tui.store import histories
 from recjudge_tui.store.cases import untimed_count, untimed_note
@@ -255,13 +256,23 @@ def _answer(
     name = pairs.name if pairs.name in retrieval.NO_CUTOFF else f"{pairs.name}@{k}"
     if len(pairs.order) == 1:
         return f"{name} of {texts[pairs.order[0]]}."
-    best, second, last = pairs.order[0], pairs.order[1], pairs.order[-1]
-    test = pairs.tests[min(best, second), max(best, second)]
-    said, p = "not comparable with", ""
-    if test.p_holm is not None:
-        said, p = "above" if test.separable else "not separable from", f", {p_text(test.p_holm)}"
-    end = f"; {texts[last]} is last" if last != second else ""
-    return f"{texts[best]} has the highest {name}, {said} {texts[second]}{p}{end}."
+
+    def against(upper: int, lower: int) -> str:
+        test = pairs.tests[min(upper, lower), max(upper, lower)]
+        if test.p_holm is None:
+            return f"not comparable with {texts[lower]}"
+        said = "above" if test.ahead(upper) > 0 else "below, by common users,"
+        return f"{said if test.separable else 'not separable from'} {texts[lower]}, {p_text(test.p_holm)}"
+
+    best, *others = pairs.by_place
+    last = listed([texts[at] for at in others[-1]]) if len(others) > 1 else ""
+    end = f"; {last} {'is' if len(others[-1]) == 1 else 'are'} last." if last else "."
+    if len(best) == 1:
+        all_next = ", ".join(against(best[0], lower) for lower in others[0])
+        return f"{texts[best[0]]} has the highest {name}, {all_next}{end}"
+    said = [f"{listed([texts[at] for at in best])} share the highest {name}"]
+    said += [f"{pairs.systems[at]} is {against(at, lower)}" for at, lower in beside(pairs.by_place[:2])]
+    return f"{'; '.join(said)}{end}"
 
 
 def _brief(title: str, rows: Sequence[Row], metrics: Collection[str]) -> Table:

@@ -18,7 +18,7 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real, seen_first
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, label_names
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
@@ -46,7 +46,7 @@ _BRIEF = "rater system opponent difference needed users_needed n users detectabl
 _METHOD, _OF_PAIRS, _OF_SHARES, _HINDSIGHT = definitions("""\
 needed: the normal formula for the mean of the users' means against 0, ((z_(1-α/2) + z_power) / difference)² times its\
  variance; design effect: how many times more cases that takes than with one case a user; ICC by analysis of variance\
- (Donner 1986)
+ (Donner 1986), below 0 counted as 0
 a case is a pair of lists in both orders (two calls); difference: of the win rate (ties half) from one half, among pairs\
  judged alike in both orders; the others are ties, which pull it towards one half
 a case is a user (or a user's item) with a list (text) of each system (two calls); difference: of two shares of one label,\
@@ -91,7 +91,9 @@ class _Situation:
 
     def cells(self) -> Row:
         names = ("ties", "consistency") if self.of_pairs else ("share", "correlation")
-        return {name: getattr(self, name) for name in (*names, "cases_per_user", "icc")}
+        # as `user_factor` uses it
+        icc = None if self.icc is None else max(0.0, self.icc)
+        return {name: getattr(self, name) for name in (*names, "cases_per_user")} | {"icc": icc}
 
 
 def plan(project: Project | None, choose: Options) -> Table:
@@ -112,7 +114,7 @@ def plan(project: Project | None, choose: Options) -> Table:
             except ValueError as error:
                 impossible = f"a difference of {difference:.1%} is impossible"
                 raise UsageError(impossible, f"{error}.".capitalize()) from error
-        notes, heads = about, (*_ASSUMED[of_pairs], *_NEEDED)
+        notes, heads = [*_on_board(rows), *about], (*_ASSUMED[of_pairs], *_NEEDED)
     else:
         check_systems(project.db, project.id, choose.systems)
         chosen = base(project, choose.selection())
@@ -123,10 +125,19 @@ def plan(project: Project | None, choose: Options) -> Table:
             for row in _rows(_stated(measured, choose), choose)
         ]
         notes = [] if rows else ["there are no verdicts to measure from yet"]
-        notes += [*about_base(chosen), *([*about, _HINDSIGHT] if rows else [])]
+        notes += [*_on_board(rows), *about_base(chosen), *([*about, _HINDSIGHT] if rows else [])]
         heads = (*_WHO, *_ASSUMED[of_pairs], *_NEEDED, *_AT_HAND)
     heads, title = columns(*heads, "note"), f"Plan: {choose.protocol}"
     return seen_first(Table(title, heads, tuple(rows), tuple(notes), answer=_answer(rows, choose)), _BRIEF)
+
+
+def _on_board(rows: Sequence[Row]) -> Iterator[str]:
+    """What the difference planned for is on a leaderboard, where pairs judged by their place are ties."""
+    for row in rows[:1]:
+        share, points = row.get("consistency"), 100 * real(row, "difference")
+        if isinstance(share, float) and share < 1:
+            alike = f"the {100 * share:.0f} % of pairs that are judged alike in both orders"
+            yield f"{50 + points:g} % among {alike} is {50 + share * points:.3g} % on the leaderboard"
 
 
 def _check(choose: Options) -> tuple[float, ...]:

@@ -28,6 +28,7 @@ from recjudge_tui.store.verdicts import counted_battles
 
 _NAMED = 8
 _MOST_PAIRS = 4
+_MOST_LISTED = 3
 
 
 def about_base(chosen: shapes.Base, *, origins: bool = False) -> list[str]:
@@ -236,6 +237,12 @@ def interval_text(row: Row, kind: str = "float", of: str = "ci") -> str:
         return "–"
     times, decimals = {"share": (100, 1), "points": (1, 0)}.get(kind, (1, 2))
     return f"{times * low:.{decimals}f} to {times * high:.{decimals}f}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`x`, `x and y`, `x, y, z and others`."""
+    few = [*names[:_MOST_LISTED], *(["others"] if len(names) > _MOST_LISTED else [])]
+    return " and ".join(filter(None, (", ".join(few[:-1]), few[-1])))
 
 
 def p_text(p: float | None) -> str:

@@ -562,7 +562,8 @@ def _grouped(rows: _Rows, stat: str, codes: IntArray, count: int) -> Estimate:
     some = ~np.isnan(values)
     n, left_out = rows.a.size, int(count - some.sum())
     if not some.any():
-        reason = f"undefined in every group: {STATISTICS[stat].undefined}"
+        lone = stat in GROUPED and n == count
+        reason = f"undefined in every group: {TOO_FEW if lone else STATISTICS[stat].undefined}"
         return Estimate(None, None, None, n, count, left_out, reason)
     limits = STATISTICS[stat].limits
     if limits is None or limits == SHARE:
@@ -593,6 +594,11 @@ def pairs_interval(
     if reason := _withheld(stat, np.stack([a, b]), codes, codes[a != b]):
         return Interval(None, None, reason)
     known = None if labels is None else label_array(labels)
+    if len(pairs) == 1 or stat in ("percent", "bias"):
+        # of one pair, or a mean over all rows: as of two raters
+        rows = _Rows(a, b, codes, count, known, LEVEL, mirrored)
+        found = _of_rows(rows, stat) if stat in _MEANS else _overall(rows, rows.table(), stat)
+        return Interval(found.ci_low, found.ci_high, found.note)
     owners = np.split(codes, np.cumsum([pair.users.size for pair in pairs])[:-1])
     tables = [
         _table(pair.a, pair.b, owner, count, known, mirrored=mirrored)
@@ -607,8 +613,7 @@ def pairs_interval(
         return ratio((size * np.stack(values)).sum(axis=0), size.sum(axis=0))
 
     limits = STATISTICS[stat].limits
-    scale = Scale.between(SHARE) if limits == SHARE else FISHER if stat != "bias" else IDENTITY
-    return _jackknifed(tables, mean, scale)
+    return _jackknifed(tables, mean, Scale.between(SHARE) if limits == SHARE else FISHER)
 
 
 @dataclass(frozen=True)

@@ -59,5 +59,5 @@ def undefined(reason: str, n: int = 0) -> Estimate:
 
 
 def join_notes(*notes: str) -> str:
-    """The distinct notes that are not empty, in order, joined by semicolons."""
-    return "; ".join(dict.fromkeys(note for note in notes if note))
+    """The distinct notes that are not empty, in order, joined by semicolons; some may be joined already."""
+    return "; ".join(dict.fromkeys(part for note in notes if note for part in note.split("; ")))

@@ -155,7 +155,7 @@ class PairTest:
 
     def ahead(self, system: int) -> float:
         """How far `system`, one of the two, is ahead of the other."""
-        return self.lead if system == self.first else -self.lead
+        return self.lead if system == self.first else 0.0 - self.lead
 
     @property
     def separable(self) -> bool:

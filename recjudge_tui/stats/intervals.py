@@ -142,15 +142,17 @@ def ratios(
     sums: UserSums, figures: int, bounds: Sequence[Bounds | None] | Bounds | None = None, level: float = LEVEL
 ) -> list[Estimate]:
     """The ratio of sums over users of each figure, with its interval: means, shares, win rates, s = Q / (1 + Q). `bounds`:
-    the lowest and highest value of a figure or of each. Without them Student's t; with them the jackknife on the logit
-    scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest value Korn and Graubard's
-    interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective number of rows, n over the design
-    effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees of freedom; at the bounds the number of
-    users."""
+    the lowest and highest value of a figure or of each. Without them Student's t, cut off at the one that is finite; with
+    them the jackknife on the logit scale, and where fewer than FEWEST_HITS users are above the lowest or below the highest
+    value Korn and Graubard's interval (1998, Survey Methodology 24:193): Clopper and Pearson's for the effective number of
+    rows, n over the design effect, times the squared ratio of t quantiles with n - 1 and users - 1 degrees of freedom; at
+    the bounds the number of users. A difference (bounds -x, x) that is the same for all users has none."""
     at, count = sums.figure, figures
-    ends = _each_bounds(bounds, count)
-    low_end, width = ends[:, 0], ends[:, 1] - ends[:, 0]
-    bounded = ~np.isnan(low_end)
+    floor, top = _each_bounds(bounds, count).T
+    bounded = np.isfinite(top - floor)
+    low_end, width = (np.where(bounded, x, np.nan) for x in (floor, top - floor))
+    # the range of a difference, which is 0 in its middle: there users who are all alike are not so many coins
+    apart = bounded & (floor == -top)
 
     def total(values: FloatArray) -> FloatArray:
         return np.bincount(at, weights=values, minlength=count).astype(np.float64)
@@ -176,6 +178,7 @@ def ratios(
             exact = korn_graubard(place[binomial], error[binomial], size[binomial], users[binomial], level)
             low[binomial], high[binomial] = exact
     value, low, high = (np.where(bounded, low_end + width * x, x) for x in (place, low, high))
+    low, high = np.fmax(low, floor), np.fmin(high, top)
     n = total(sums.rows)
     out = []
     for f in range(count):
@@ -185,7 +188,8 @@ def ratios(
         note = ONE_USER if users[f] < 2 else ""
         if not note and undefined_without[f]:
             note = f"no interval: undefined without {undefined_without[f]} of {users[f]} users"
-        if not note and not bounded[f] and error[f] <= 1e-12 * max(1.0, abs(value[f])):
+        alike = error[f] <= 1e-12 * max(1.0, abs(value[f]))
+        if not note and alike and (not bounded[f] or (apart[f] and abs(place[f] - 0.5) < 0.5)):
             note = ALL_EQUAL
         figure = float(value[f])
         least, most = (None, None) if note else (min(float(low[f]), figure), max(float(high[f]), figure))

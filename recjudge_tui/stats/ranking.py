@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, groupby, pairwise, product
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -672,19 +672,27 @@ def _contrast_errors(covariance: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0))
 
 
-def neighbours(order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1) -> list[Neighbours]:
-    """Each pair of neighbours in `order`, best first; p is adjusted by Holm's method over the neighbours. They are
-    separable if the adjusted p is below 5 % and the upper one is ahead."""
-    pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in pairwise(order)]
+def sharing(order: Sequence[int], places: Sequence[int | None]) -> list[list[int]]:
+    """The systems of a ranking, those that share a place together."""
+    return [list(alike) for _, alike in groupby(order, key=lambda at: places[at])]
+
+
+def beside(by_place: Sequence[Sequence[int]]) -> list[Pair]:
+    """Every system of a place with every one of the next."""
+    return [pair for uppers, lowers in pairwise(by_place) for pair in product(uppers, lowers)]
+
+
+def neighbours(
+    order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1, places: Sequence[int | None] = ()
+) -> list[Neighbours]:
+    """Each pair of neighbours in `order`, best first: those that share one of `places` are tested against all of the next
+    place, and not against each other, so that no name decides who is tested. p is adjusted by Holm's method over these
+    pairs. They are separable if it is below 5 % and the upper one is ahead."""
+    by_place = sharing(order, places) if places else [[at] for at in order]
+    pairs = [(*pair, tests.get((min(pair), max(pair)))) for pair in beside(by_place)]
     p_values = holm([test.p if test else None for _, _, test in pairs], groups)
     tested = sum(p is not None for p in p_values) * groups
     return [_compared(*pair, p, tested) for pair, p in zip(pairs, p_values, strict=True)]
-
-
-def compared(upper: int, lower: int, tests: Mapping[Pair, PairTest]) -> Neighbours:
-    """Any two systems, with p adjusted over all pairs."""
-    test = tests.get((min(upper, lower), max(upper, lower)))
-    return _compared(upper, lower, test, test.p_holm if test else None, len(tests))
 
 
 def _compared(upper: int, lower: int, test: PairTest | None, p: float | None, tested: int) -> Neighbours:
@@ -693,12 +701,16 @@ def _compared(upper: int, lower: int, test: PairTest | None, p: float | None, te
     contrary = test.ahead(upper) < 0
     separable = p < ALPHA and not contrary
     needed = users_needed(test.lead, test.error * math.sqrt(test.users), alpha=ALPHA / tested)
+    if needed is not None and test.differences is not None:
+        # sign flips of n users who differ have a p of at least 2 / 2^n
+        fewest = math.floor(math.log2(2 * tested / ALPHA)) + 1
+        needed = max(needed, -(-fewest * test.users // test.apart))
     more = None if separable or contrary or needed is None else max(1, needed - test.users)
     return Neighbours(upper, lower, test.p, p, separable, more, CONTRARY if contrary else "")
 
 
 def rank_ranges(
-    order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1
+    order: Sequence[int], tests: Mapping[Pair, PairTest], groups: int = 1, places: Sequence[int | None] = ()
 ) -> dict[int, tuple[int, int]]:
     """The best and the worst rank of each system in `order` that the tests leave open, as in Chatbot Arena (Chiang et
     al. 2024): 1 + the number of systems significantly better, and k - the number significantly worse. A pair is
@@ -707,7 +719,7 @@ def rank_ranges(
         (test.first, test.second) if test.lead > 0 else (test.second, test.first)
         for test in tests.values()
         if test.p_holm is not None and test.p_holm < ALPHA and test.lead != 0
-    } | {(pair.upper, pair.lower) for pair in neighbours(order, tests, groups) if pair.separable}
+    } | {(pair.upper, pair.lower) for pair in neighbours(order, tests, groups, places) if pair.separable}
     return {
         system: (
             1 + sum((other, system) in better for other in order),

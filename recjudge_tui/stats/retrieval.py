@@ -514,6 +514,7 @@ _NO_TRUTH = "no relevant held-out item"
 _NO_GAIN = "nothing held out above 0, or a value too large"
 _NO_CATEGORY = "no item with a category"
 
+_POSITIVE = (0.0, math.inf)
 LIST_METRICS: Mapping[str, ListMetric] = {
     "auc": ListMetric("candidates without scores, or no relevant or no other candidate", SHARE, _auc),
     "ndcg": ListMetric(_NO_TRUTH, SHARE, _ndcg),
@@ -532,10 +533,10 @@ LIST_METRICS: Mapping[str, ListMetric] = {
     "hit_rate": ListMetric(_NO_TRUTH, SHARE, lambda lists: lists.hits.any(axis=1) + 0 * lists.wanted),
     "err": ListMetric(_NO_GAIN, SHARE, _err),
     "rprec": ListMetric(_NO_TRUTH, SHARE, _rprec),
-    "urd": ListMetric(_NO_CATEGORY, None, _urd),
+    "urd": ListMetric(_NO_CATEGORY, _POSITIVE, _urd),
     "ild": ListMetric("fewer than two items with categories", SHARE, _ild),
-    "novelty": ListMetric("no item has a training event", None, _novelty),
-    "popularity": ListMetric("an empty list, or no training events", None, _popularity),
+    "novelty": ListMetric("no item has a training event", _POSITIVE, _novelty),
+    "popularity": ListMetric("an empty list, or no training events", _POSITIVE, _popularity),
     "title_ild": ListMetric(
         "fewer than two items with titles", SHARE, lambda lists: lists.one_by_one(_title_ild)
     ),

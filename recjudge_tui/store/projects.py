@@ -75,18 +75,20 @@ def project_overview(db: Database, project_id: int | None = None) -> list[Stored
 
 
 def project_counts(db: Database, identity: int) -> StoredRow:
-    """The numbers of items, users, events, heldout (events), slates, explanations and imports of a project."""
+    """The numbers of items, users (those with cases too), events, heldout (events), slates, explanations and imports of a
+    project."""
     sql = f"""
         SELECT
           (SELECT count(DISTINCT item_id) FROM items WHERE project_id = :p) AS items,
-          (SELECT count(DISTINCT user_id) FROM users WHERE project_id = :p) AS users,
+          (SELECT count(*) FROM ({KNOWN_USERS}
+            UNION SELECT user_id FROM cases WHERE project_id = :project)) AS users,
           (SELECT count(*) FROM events WHERE project_id = :p AND {shown_event()}) AS events,
           (SELECT count(*) FROM events WHERE project_id = :p AND {held_out_type()}) AS heldout,
           (SELECT count(*) FROM v_current_slates WHERE project_id = :p) AS slates,
           (SELECT count(*) FROM v_current_explanations WHERE project_id = :p) AS explanations,
           (SELECT count(*) FROM imports WHERE project_id = :p AND undone_at IS NULL) AS imports
         """
-    return db.only(sql, {"p": identity})
+    return db.only(sql, {"p": identity, "project": identity})
 
 
 def project_name(db: Database, project_id: int) -> str:

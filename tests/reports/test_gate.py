@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from recjudge_tui.reports.common.table import Column, Row, Table
 from recjudge_tui.reports.gate import written
 from recjudge_tui.store.cases import CaseKey, ensure_case
+from tests import builder
 from tests.support.verdicts import (
     Project,
     give,
@@ -82,6 +84,18 @@ def test_a_win_rate_is_the_leaderboards_seen_from_the_first_system(project: Proj
         assert (row["value"], row["ci_low"]) == pytest.approx((own["win_rate"], own["ci_low"]))
         assert (row["value"], row["reference"]) == (pytest.approx(value), " over ".join(systems))
         assert row["state"] == ("met" if value > 0.5 else "not met")
+
+
+def test_the_reason_of_a_figure_that_is_undefined_is_shown(tmp_path: Path) -> None:
+    labels = {name: {(f"u{n}", "x"): "Good Match" for n in range(12)} for name in ("anna", "ben")}
+    built = builder.project(tmp_path / "alike.db", labels=labels)
+    gate = built.run("gate -p films --rater anna --truth ben --at-least qwk=.5").output
+    assert "[1] both raters gave the same single label throughout" in gate
+    every = built.run("agreement -p films --stat percent,kappa,pearson").output
+    assert "[1] Cohen's κ: both raters gave the same single label" in every
+    assert "; Pearson's r: one side is constant" in every
+    unknown = "Nothing could be measured: no judged case has a known length"
+    assert built.table("biases --rater anna")["answer"].startswith(unknown)
 
 
 def test_failures(project: Project) -> None:

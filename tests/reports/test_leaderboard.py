@@ -100,6 +100,65 @@ def test_two_systems_far_apart_and_close_together(tmp_path: Path) -> None:
     ]
 
 
+def told(path: Path, votes: dict[tuple[str, str], str], line: str = "", rater: str = "anna") -> Any:
+    built = project(path / f"{rater}.db", labels=battles_of(votes, rater))
+    return built.table(f"leaderboard --protocol pairwise {line}")
+
+
+SHARED = {("x", "y"): "AB" * 12, ("x", "z"): "AAAB" * 6, ("y", "z"): "A" * 18 + "B" * 6}
+# the same with x and y renamed to trade their order
+RENAMED = {("x", "y"): "BA" * 12, ("x", "z"): SHARED["y", "z"], ("y", "z"): SHARED["x", "z"]}
+
+
+@pytest.mark.parametrize("line", ["", "--method bt"])
+def test_no_name_decides_who_is_tested_where_systems_share_a_place(tmp_path: Path, line: str) -> None:
+    one, two = told(tmp_path, SHARED, line), told(tmp_path, RENAMED, line, "ben")
+    said = "x and y share the first place, ahead of z on 24 users (p .026 or less)."
+    assert (one["answer"], two["answer"]) == (said, said)
+    by_system = [{fact["upper"]: fact["p"] for fact in table["facts"]["neighbours"]} for table in (one, two)]
+    assert (by_system[0]["x"], by_system[0]["y"]) == pytest.approx((by_system[1]["y"], by_system[1]["x"]))
+
+
+PAIRS = "--table pairs"
+Y_OVER_Z = "prefers y to z (Q 3.00, 18 won, 0 tied, 6 lost, p .017); 1 of 3 pairs in all."
+
+
+@pytest.mark.parametrize(
+    ("line", "votes", "rater", "answer"),
+    [
+        ("", {("x", "y"): "T" * 12}, "anna", "x and y share the first place on 12 users."),
+        ("", {("x", "y"): "AA", ("y", "z"): "AA", ("x", "z"): "BB"}, "anna", "x, y and z share the first place on 2 users."),
+        ("", {("p", "q"): "AAB", ("r", "s"): "AAB"}, "anna", "p and r share the first place, not separable from q and s on"),
+        ("", {("x", "y"): "AAAA"}, "anna", "x leads, not separable from y on 4 users (p .12; about 2 more users"),
+        (PAIRS, SHARED, "anna", f"anna {Y_OVER_Z}"),
+        (PAIRS, RENAMED, "anna", f"anna {Y_OVER_Z.replace('y', 'x', 1)}"),
+        (PAIRS, {("x", "y"): "A" * 12}, "anna", "anna prefers x to y (12 won, 0 tied, 0 lost, p < .001)."),
+        (PAIRS, {("x", "y"): "AB" * 6}, "anna", "anna is not shown to prefer either of x and y: Q 1.00, 6 won,"),
+        (PAIRS, {("x", "y"): "T" * 12}, "qwen-7b", "qwen-7b ranks nobody: 12 of 12 verdicts are Tie: no"),
+    ],
+)  # fmt: skip
+def test_an_answer_claims_what_counts_and_tests_show(
+    tmp_path: Path, line: str, votes: dict[tuple[str, str], str], rater: str, answer: str
+) -> None:
+    assert told(tmp_path, votes, line, rater)["answer"].startswith(answer)
+
+
+def test_a_rank_lies_within_its_range(tmp_path: Path) -> None:
+    """By win rate c is second and b third; over all battles b is as good as a, and c worse than a."""
+    votes = {("a", "b"): "AAABB" * 8, ("a", "c"): "AAAAB" * 8, ("a", "d"): "AAA"}
+    table = told(tmp_path, votes | {("c", "d"): "A" * 36 + "B" * 4})
+    rows = {row["system"]: row for row in table["rows"] if row["opponent"] is None}
+    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in rows.values())
+    assert "tests over all battles give it rank 1-2" in rows["b"]["note"]
+
+
+def test_ties_are_counted_alike_in_every_cell(tmp_path: Path) -> None:
+    rows = told(tmp_path, {("x", "y"): "AATTB"}, "--count-ties none")["rows"]
+    assert [row["win_rate"] for row in rows] == [row["score"] for row in rows] == [2 / 3, 1 / 3]
+    notes = {row["note"] for row in told(tmp_path, {("x", "y"): "TT"}, "--count-ties none", "ben")["rows"]}
+    assert notes == {"only ties, which are not counted"}
+
+
 def test_systems_that_never_met_are_named_and_rated_only_if_connected(tmp_path: Path) -> None:
     built = project(tmp_path / "apart.db", labels=battles_of({("a", "b"): "AABB", ("c", "d"): "AB"}))
     notes = " ".join(built.table("leaderboard --protocol pairwise")["notes"])

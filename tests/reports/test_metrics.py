@@ -7,6 +7,7 @@ import math
 import os
 import random
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,23 @@ def test_by_hand(shop: Built) -> None:
 # ---- trec_eval -------------------------------------------------------------------------------------------------------
 
 JUDGED = ("precision", "recall", "map", "mrr", "hit_rate", "rprec")
+
+
+def test_equal_systems_share_a_place_and_each_is_compared_with_the_next(tmp_path: Path) -> None:
+    """a and b hit every other user's item, c one of six; under other names the same is said of them."""
+    parts = []
+    for a, b in ("ab", "ba"):
+        users = product(range(12), ((a, 2, 0), (b, 2, 1), ("c", 6, 0)))
+        lists = {(f"u{n}", name): ["g" if n % step == at else "z", "w"] for n, (name, step, at) in users}
+        events = [{"user_id": f"u{n}", "item_id": "g", "type": "heldout_click"} for n in range(12)]
+        table = project(tmp_path / f"{a}.db", lists=lists, events=events).table(
+            "metrics --metrics hit_rate --k 2"
+        )
+        shared, *tested = table["answer"].split("; ")
+        assert shared == "a (.500) and b (.500) share the highest hit_rate@2"
+        assert "hit_rate: a and b are equal; a and c are not separable (p ." in table["notes"][0]
+        parts.append({part.removeprefix(f"{a} ").strip(".") for part in tested if part.startswith(a)})
+    assert parts[0] == parts[1]
 
 
 def test_equal_to_trec_eval_on_graded_and_negative_judgements(project_db: Path) -> None:

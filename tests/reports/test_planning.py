@@ -29,6 +29,13 @@ def test_published_sample_sizes() -> None:
     assert shares["needed"] == 289
 
 
+def test_what_a_difference_is_on_the_leaderboard_is_said() -> None:
+    table = make(None, "plan", difference=(0.05,), consistency=0.8)
+    said = "55 % among the 80 % of pairs that are judged alike in both orders is 54 % on the leaderboard"
+    assert said in table.notes
+    assert not any("leaderboard" in note for note in make(None, "plan", difference=(0.05,)).notes)
+
+
 @pytest.mark.parametrize(
     "options",
     [

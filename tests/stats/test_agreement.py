@@ -617,6 +617,24 @@ def test_pairs_of_people_together() -> None:
     )
 
 
+@pytest.mark.parametrize("stat", ["percent", "bias", "concurrence", "qwk", "ac1"])
+def test_one_pair_of_people_has_the_interval_of_two_raters_and_several_the_share_of_all_rows(
+    stat: str,
+) -> None:
+    """Also where all agree, which a logit cannot hold."""
+    labels, both = (-1.0, 0.0, 1.0), [RatedPair(a - 1, b - 1, users) for a, b, users in (pair(1), pair(2))]
+    for pairs in ([both[0]], [both[0]._replace(b=both[0].a)], both[: 2 if stat == "percent" else 1]):
+        a, b, users = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        alone = ag.agreement_estimates(a, b, users, labels, (stat,))[stat]
+        found = pairs_interval(pairs, labels, stat)
+        assert (found.low, found.high, found.note) == (alone.ci_low, alone.ci_high, alone.note)
+
+
+def test_groups_of_one_row_are_too_few_and_not_constant() -> None:
+    found = ag.agreement_estimates([0, 1, 2], [0, 2, 1], [1, 2, 3], THREE, ("kendall",), groups=[1, 2, 3])
+    assert found["kendall"].note == f"undefined in every group: {ag.TOO_FEW}"
+
+
 def test_a_change_between_two_runs_on_other_rows_of_the_same_users() -> None:
     good, truth, users = raters(users=60, rows=4, right=0.9)
     poor, other, _ = raters(users=60, rows=4, seed=2, right=0.2)

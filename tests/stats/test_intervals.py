@@ -132,6 +132,16 @@ def test_what_has_no_interval_says_why() -> None:
     assert alone.note == "no interval: undefined without 1 of 3 users"
 
 
+def test_a_difference_that_all_users_share_has_no_interval_and_one_end_of_a_range_cuts() -> None:
+    users = np.arange(30)
+    none = iv.mean_estimate(np.zeros(30), users, (-1.0, 1.0))
+    assert (none.value, none.ci_low, none.note) == (0.0, None, iv.ALL_EQUAL)
+    assert (iv.mean_estimate(np.ones(30), users, (-1.0, 1.0)).ci_low or 0) == pytest.approx(0.77, abs=0.01)
+    assert iv.mean_estimate(np.ones(30), users, (0.0, 2.0)).ci_low is not None
+    one = iv.mean_estimate([*np.zeros(29), 9.0], users, (0.0, np.inf))
+    assert (one.ci_low, one.ci_high) == (0.0, iv.mean_estimate([*np.zeros(29), 9.0], users).ci_high)
+
+
 def test_missing_rows_are_left_out_and_counted() -> None:
     found = iv.mean_estimate([1, np.nan, 3], ["a", "b", "c"])
     assert (found.value, found.n, found.note) == (2, 2, "1 missing left out")

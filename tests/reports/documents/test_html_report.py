@@ -139,3 +139,26 @@ def test_of_named_raters_no_other_is_shown(project: Project) -> None:
     assert "anna" not in page
     with pytest.raises(NotFoundError, match="no rater “zoe”"):
         project_report(project.db, project.id, raters=("qwen", "zoe"))
+
+
+@pytest.mark.parametrize(
+    ("person", "judge", "missing"),
+    [
+        (0, 6, "nobody has checked the judge: no person judged its cases"),
+        (6, 0, "there is no judge: all verdicts are of people"),
+        (3, -3, "it has no case in common with anna"),
+        (6, 6, "agreement with anna is undefined: "),
+    ],
+)
+def test_the_first_page_says_why_a_judge_is_unchecked(
+    project: Project, person: int, judge: int, missing: str
+) -> None:
+    """`person` of six lists by anna, `judge` of them, from the end if negative, by a judge that calls them all alike."""
+    cases = [list_case(project, f"u{n}", "x") for n in range(6)]
+    if person:
+        give(project, "anna", dict.fromkeys(cases[:person], 2.0))
+    if judge:
+        judge_lists(project, "qwen", dict.fromkeys(cases[-abs(judge) :], 2.0))
+    shown = Page(project_report(project.db, project.id, ("summary", "about")).text).text
+    assert missing in shown
+    assert f"6 users, 0 items, {person + abs(judge)} verdicts" in shown
