@@ -124,18 +124,25 @@ class LabelRows(NamedTuple):
                     for token in filter(None, ask.tokens if ask.key else ()):
                         counts[cast(_Key, ask.key)][token] += rows
         readings: dict[_Key, codes.Reading] = {}
+        several, lost = sum(key[0] == "scores" for key in counts) > 1, None
         for key, answers in counts.items():
-            given = self.given if key[0] == "pair" else self.given._replace(ends=None)
             expected = self._expected(key)
+            expected = expected._replace(aspect=key[2]) if several else expected
             try:
-                readings[key] = codes.settle(answers, expected, given)
+                readings[key] = codes.settle(answers, expected, self.given)
             except codes.Unclear as unclear:
                 unclear.title = f"{self.notes.file}: {unclear.title}"
-                raise
+                if not (key[2] and several and self.given.keep_fitting):
+                    raise
+                readings[key], lost = codes.Reading({}, answers), unclear
             self._remark(readings[key], answers, expected)
             if key[0] == "scores" and (ends := self.given.ends) and ends[0] > ends[1]:
                 self.notes.remark("turned", first=ends[1], last=ends[0])
-
+        if lost is not None and not any(reading.codes for reading in readings.values()):
+            raise lost
+        there = {self.given.entry(text) for answers in counts.values() for text in answers}
+        if idle := [shown(old) for old in self.given.values if old not in there]:
+            self.notes.remark("idle", answers=first_few(idle, 8))
         return _paired(self._read(readings))
 
     def _read(self, readings: Mapping[_Key, codes.Reading]) -> Iterator[LocatedLabel]:
@@ -259,7 +266,7 @@ class LabelRows(NamedTuple):
         if facts.scores:
             key = ("scores", facts.name, aspect, own)
         elif facts.of_pairs:
-            key, text = ("pair", "pairwise", "", None), _token(text, row["system_a"], row["system_b"])
+            key, text = ("pair", "pairwise", "", None), self._token(text, row["system_a"], row["system_b"])
         return _Ask("answer", row, facts, key, (text,), given)
 
     def _kind(
@@ -306,16 +313,23 @@ class LabelRows(NamedTuple):
         texts = tuple("" if text in MISSING else text for text in texts)
         refuse(not any(texts) and not _states_failure(row), "no value:of games")
 
-        def token(text: str) -> str:
-            letter = codes.side_of(codes.fold(text))
-            if text in (a, b) and (
-                letter is None or letter.means != "letter" or self.part.sides == "systems"
-            ):
-                return codes.NAMED_A if text == a else codes.NAMED_B
-            return text
-
         facts = protocol_facts(self._protocol(row, _aspect(row), None, no_item=no_item))
-        return _Ask("game", row, facts, ("pair", "pairwise", "", None), tuple(map(token, texts)))
+        tokens = tuple(self._token(text, a, b, in_order=True) for text in texts)
+        return _Ask("game", row, facts, ("pair", "pairwise", "", None), tokens)
+
+    def _token(self, text: str, a: str, b: str, *, in_order: bool = False) -> str:
+        """The answer of a row about a pair: a mark where it names one of the systems, or may. `in_order`: a letter is then
+        that of a system or of what was shown."""
+        mark, word = _named(text, a, b), codes.side_of(codes.fold(text))
+        if in_order and text in (a, b):
+            mark = codes.NAMED_A if text == a else codes.NAMED_B
+        letter = word is not None and word.means == "letter"
+        if in_order and letter and not (text in (a, b) and self.part.sides == "systems"):
+            return text
+        if self.given.ours and mark.startswith(codes.EITHER):
+            return text
+        # what the command says of a name counts
+        return codes.EITHER + text if mark != text and self.given.entry(text) is not None else mark
 
     # ---- the labels ----
 
@@ -386,7 +400,8 @@ class LabelRows(NamedTuple):
             what = self._expected(ask.key).what
             raise RowFault("answer that does not fit", answer=token, what=what)
         if code.value is not None and math.isnan(code.value):
-            return codes.Code(1.0 if token.removeprefix(codes.EITHER) == ask.row["system_a"] else -1.0)
+            name = token.removeprefix(codes.EITHER)
+            return codes.Code(_system_in(name, ask.row["system_a"], ask.row["system_b"]))
         return code
 
     def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> tuple[Game, ...]:
@@ -415,7 +430,7 @@ class LabelRows(NamedTuple):
             return code.value
         if code.means == "place":
             return code.value * _SIGN[first]
-        named = None if token not in systems else 1.0 if token == systems[0] else -1.0
+        named = _system_in(token, *systems) or None
         if self.part.sides or (first == "a" and named in (None, code.value)):
             return code.value * (_SIGN[first] if self.part.sides == "shown" else 1.0)
         said = {"answer": token, "system": systems[code.value < 0], "first": systems[first == "b"]}
@@ -460,22 +475,27 @@ def _aspect(row: Mapping[str, str]) -> str:
     return OVERALL if aspect in MISSING else aspect
 
 
-@lru_cache(maxsize=4096)
-def _token(text: str, a: str, b: str) -> str:
-    """The answer of a row about a pair: a mark where it names one of the systems."""
-    word = codes.side_of(codes.fold(text))
+def _system_in(text: str, a: str, b: str) -> float:
+    """1 if an answer names the first of two systems, -1 for the second, as it is written or in another spelling; 0 if
+    neither or both. The label A is not another spelling of a system a."""
     if text in (a, b):
-        word = word or codes.place_of(codes.fold(text))
-        value = 1.0 if text == a else -1.0
-        # a rare word for a tie, such as C, is no reason to doubt a name
-        rare = word is not None and not word.value and codes.fold(text) not in ("tie", "ties", "draw")
-        if word is None or word.value == value or rare:
-            return codes.NAMED_A if value > 0 else codes.NAMED_B
-        return codes.EITHER + text
-    first, second = a.lower() == text.lower(), b.lower() == text.lower()
-    if first == second or word is not None:
+        return 1.0 if text == a else -1.0
+    name = "" if text in ("A", "B", "Tie") else codes.as_name(text)
+    return float((codes.as_name(a) == name) - (codes.as_name(b) == name))
+
+
+@lru_cache(maxsize=4096)
+def _named(text: str, a: str, b: str) -> str:
+    """The answer of a row about a pair: a mark where it names one of the systems."""
+    if not (value := _system_in(text, a, b)):
         return text
-    return codes.NAMED_A if first else codes.NAMED_B
+    name = codes.as_name(text)
+    word = codes.side_of(codes.fold(text)) or codes.side_of(name) or codes.place_of(name)
+    # a rare word for a tie, such as C, is no reason to doubt a name as it is written
+    rare = word is not None and not word.value and text in (a, b) and name not in ("tie", "ties", "draw")
+    if word is None or word.value == value or rare:
+        return codes.NAMED_A if value > 0 else codes.NAMED_B
+    return codes.EITHER + text
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:

@@ -272,3 +272,100 @@ def test_a_second_import_says_when_and_changes_nothing(db: Database, tmp_path: P
     [again] = import_paths(db, "p", [path], None)
     assert again.files[0].earlier == 1
     assert again.files[0].earlier_at[:2] == "20"
+
+
+# ---- what a tester found in real files ----
+
+NAMES = "rater,user_id,system_a,system_b,winner\n"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "answer", "side"),
+    [
+        ("Model A", "Model B", "model_a", "A"), ("A", "B", "a", "A"), ("Left", "Right", "left", "A"), ("D", "C", "c", "Tie"),
+        ("System 1", "System 2", "system_1", "A"), ("model-a", "model-b", "model_a", "A"), ("A", "B", "b", "B"),
+    ],
+)  # fmt: skip
+def test_a_name_in_another_spelling_is_no_side_unasked(
+    load: Load, db: Database, a: str, b: str, answer: str, side: str
+) -> None:
+    content = NAMES + f"ann,u1,{b},{a},{answer}\nann,u2,{a},{b},{answer}\n"
+    with pytest.raises(InputError, match="the name of the other system") as asked:
+        load("labels", content)
+    assert f"--values {answer}=name " in asked.value.next_step
+    assert f"--values {answer}={side} " in asked.value.next_step
+    load("labels", content, values={answer: "name"})
+    named = a if {"a": a, "b": b}.get(answer[-1], b if answer == "c" else a) == a else b
+    winners = "CASE label WHEN 'A' THEN system_a ELSE system_b END"
+    assert set(db.column(f"SELECT {winners} FROM v_verdicts")) == {named}
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [("item_knn", "item knn"), ("Item KNN", "Item  KNN"), ("KNN", "k-nn")]
+)
+def test_a_name_in_another_spelling_is_the_system(load: Load, db: Database, name: str, answer: str) -> None:
+    content = NAMES + f"ann,u1,{name},pop,{answer}\nann,u2,pop,{name},{answer}\nann,u3,pop,{name},pop\n"
+    if name == "KNN":
+        with pytest.raises(InputError, match="only some answers of pairwise fit"):
+            load("labels", content)
+        return
+    load("labels", content)
+    assert db.column("SELECT label FROM v_verdicts ORDER BY user_id") == ["A", "A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "values", "lines"),
+    [
+        ("A,B,A,-1,-1", "", ["-1=B", "-1="]), ("A,B,0,0", "", ["0=Tie", "0="]),
+        ("A,B,1,-1,0", "", ["1=A,-1=B,0=Tie", "1=,-1=,0="]),
+        ("1,2,1,2,-1", "1=A,2=B", ["1=A,2=B,-1=B", "1=A,2=B,-1="]), ("1,2,0", "1=A,2=B", ["1=A,2=B,0=Tie", "1=A,2=B,0="]),
+        ("0,0,-1", "", ["0=Tie,-1=B", "0=Tie,-1="]),
+    ],
+)  # fmt: skip
+def test_a_number_beside_words_or_given_values_is_asked_about(
+    answers: str, values: str, lines: list[str]
+) -> None:
+    given = Codebook(dict(pair.split("=") for pair in values.split(",") if pair))
+    with pytest.raises(Unclear) as asked:
+        settle(Counter(answers.split(",")), PAIR, given)
+    assert [line for line, _ in asked.value.lines][:2] == [f"--values {line}" for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "idle"),
+    [
+        ({"als": "B", "bpr": "A"}, ["A", "B"], ""), ({"bpr": ""}, ["A"], ""), ({"alz": "A"}, ["A", "B"], "alz"),
+        ({"als": "name", "x": "A", "y": ""}, ["A", "B"], "“x”, “y”"),
+    ],
+)  # fmt: skip
+def test_a_meaning_of_a_name_counts_and_one_that_matches_nothing_is_named(
+    load: Load, db: Database, values: dict[str, str], labels: list[str], idle: str
+) -> None:
+    content = NAMES + "ann,u1,als,bpr,als\nann,u2,als,bpr,bpr\n"
+    [file] = load("labels", content, values=values).files
+    labels = ["B", "A"] if values.get("als") == "B" else labels
+    assert db.column("SELECT label FROM v_verdicts ORDER BY user_id") == labels
+    assert any("change nothing" in text and idle in text for text in file.remarks) == bool(idle)
+
+
+@pytest.mark.parametrize(
+    ("expected", "texts", "given", "line"),
+    [
+        (LABELS, "Partially|bad|Good", {}, "--values 'Partially=Partial,bad=Good|Partial|Poor'"),
+        (LABELS, "Good, mostly|Poor", {}, r"--values 'Good\, mostly=Good'"),
+        (LABELS, "Excellent|Good|Partial", {}, "--values 'Excellent=Good|Partial|Poor'"),
+        (PAIR, "the blue one|A|B|Tie", {}, "--values 'the blue one=A|B|Tie'"),
+        (PAIR, "0|4|7|9", Codebook(ends=(1, 7)), "--scale 0..9"), (PAIR, "0|4|7|9", Codebook(ends=(7, 1)), "--scale 9..0"),
+        (SCORES, "4,5|3", {}, 'decimal = ","'), (SCORES, "80%|70%", {}, "value = "), (SCORES, "4/5", {}, "value = "),
+        (SCORES, "5 - very good|4 - good", {}, "value = "), (SCORES, "0|5|9", Codebook(ends=(1, 5)), "--scale 0..9"),
+        (SCORES._replace(aspect="ppl"), "12.5|3", {}, 'scale = { "ppl" = [0, 100] }'),
+    ],
+)  # fmt: skip
+def test_the_line_that_is_proposed_can_be_used(
+    expected: Expected, texts: str, given: Codebook | dict[str, str], line: str
+) -> None:
+    with pytest.raises(Unclear) as asked:
+        settle(
+            dict.fromkeys(texts.split("|"), 5), expected, given if isinstance(given, Codebook) else Codebook()
+        )
+    assert asked.value.lines[0][0].startswith(line)
