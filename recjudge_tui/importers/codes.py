@@ -512,7 +512,8 @@ class _Column(NamedTuple):
 
 
 def _are_ours(found: set[float], expected: Expected) -> bool:
-    """Whether our own codes are the only reading: 1 and -1, or -1 alone, show those of a pair, 0 and 2 together those of three labels."""
+    """Whether our own codes are the only reading: 1 and -1, or -1 alone, show those of a pair, 0 and 2 together those of
+    three labels."""
     if expected.form == "shown":
         return found <= {0.0, 1.0, 2.0} and found not in ({0.0}, {0.0, 1.0})
     values = set(expected.names)

@@ -788,7 +788,7 @@ def missing_columns(
     elif kind == "lists" and "item_id" in missing and reason:
         name = "no-column:gap"
     else:
-        name = {"system": "no-column:system", "type": "no-column:type"}.get(" ".join(missing), name)
+        name = f"no-column:{missing[0]}" if missing in (["system"], ["type"], ["rater"]) else name
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return refusal(
         name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,

@@ -404,7 +404,7 @@ class _File:
                 for name in columns.filled:
                     bare = get(name, "").strip()
                     said = f"{name} is {shown(bare) if bare else 'empty'}"
-                    refuse(not bare or (name == "text" and bare in MISSING), f"no {name}", said)
+                    refuse(not bare or (name in ("text", "title") and bare in MISSING), f"no {name}", said)
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue

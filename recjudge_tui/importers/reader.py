@@ -32,7 +32,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, RecjudgeError
 from recjudge_tui.files import check_regular, scratch_folder
-from recjudge_tui.importers.values import Notes, Row, misuse, refusal, shown, stop_if, storable
+from recjudge_tui.importers.values import (
+    Notes,
+    Row,
+    RowFault,
+    first_few,
+    misuse,
+    refusal,
+    shown,
+    stop_if,
+    storable,
+)
 
 UTF8 = "utf-8-sig"
 # MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
@@ -430,6 +440,8 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
+# columns of one id, where a list of several is none
+_IDS = ("user_id", "item_id")
 _GAP = re.compile(r"[\s,]*")
 _NOT_JSON = "The rest is not valid JSON; the file may be cut off."
 # the key of a record under which a key that it has twice stands
@@ -637,7 +649,8 @@ def cell(name: str, value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if name not in _IN_JSON and isinstance(value, list) and all(isinstance(part, str) for part in value):
+    joined = name not in _IN_JSON and not (name in _IDS and isinstance(value, list) and len(value) > 1)
+    if joined and isinstance(value, list) and all(isinstance(part, str) for part in value):
         return "|".join(value)
     return json.dumps(value, ensure_ascii=False)
 
@@ -948,6 +961,7 @@ def _csv_table(
         suffix = f"(?:{dialect.suffix})$" if dialect.suffix else r"\Z"
         original = tuple(re.sub(suffix, "", name.strip().removeprefix("\ufeff")) for name in names)
         columns = wanted.renamed(original)
+        _refuse_twice(path, reader.line_num, original)
         _refuse_twice(path, reader.line_num, columns)
         rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
     return Table(columns, original, rows)
@@ -1053,7 +1067,16 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
             # an object in a column of ids, or a list of users
             if isinstance(value, {"user_id": list | dict, "item_id": dict}.get(name, ())):
                 text = one_line(json.dumps(value, ensure_ascii=False), 100)
-                raise refusal("object-as-id", path=path, kind=name[:4], value=text)
+                column = original[columns.index(name)]
+                lists = (
+                    key
+                    for key, part in first[1].items()
+                    if part and isinstance(part, list) and part is not value
+                )
+                each = next(
+                    (f"; the rows are then at: each = “{key}[]”, item_id = “@.item.id”" for key in lists), ""
+                )
+                raise refusal("object-as-id", path=path, kind=name[:4], value=text, column=column, each=each)
     rows: Iterator[tuple[int, dict[str, Any]]] = chain([first], records)
     if not raw and is_parquet(path):
         rows = _parquet_rows(path, columns, notes)
@@ -1075,6 +1098,9 @@ def _json_rows(
             name: value if type(value) is str else cell(name, value)
             for name, value in zip(names, record.values())  # noqa: B905 - of equal length
         }
+        if odd := [n for n, v in zip(names, record.values()) if isinstance(v, bool) and n in _IDS]:  # noqa: B905
+            notes.skip_row(number, RowFault("not an id", name=odd[0], text=cells[odd[0]]))
+            continue
         if _TWICE in cells:
             raise refusal("key-twice", path=path, line=f"{notes.unit}{number}", name=cells[_TWICE])
         if not storable("".join(cells.values())):
@@ -1085,6 +1111,8 @@ def _json_rows(
 
 # ---- parts of a file ---------------------------------------------------------------------------------------------
 
+# the most different cells that are kept to be named
+_MOST_SEEN = 100
 # column -> the cells of it that are read
 Wanted = Mapping[str, frozenset[str]]
 
@@ -1119,11 +1147,18 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
 
     def fitting() -> Iterator[tuple[int, dict[str, Any]]]:
         read = kept = 0
+        seen: Counter[str] = Counter()
         for line, row in table.rows:
             read += 1
-            if all(cell(name, row.get(names[name])).strip() in values for name, values in wanted.items()):
+            cells = {name: cell(name, row.get(names[name])).strip() for name in wanted}
+            if all(cells[name] in values for name, values in wanted.items()):
                 kept += 1
                 yield line, row
+            elif not kept and len(seen) < _MOST_SEEN:
+                seen.update(f"{name}={text}" for name, text in cells.items())
+        if read and not kept:
+            there = first_few(map(shown, sorted(seen)), 10)
+            raise refusal("where-nothing", path=path, conditions=where_text(wanted), there=there)
         notes.remark("where", kept=kept, read=read, conditions=one_line(where_text(wanted), 200))
 
     return table._replace(rows=fitting())

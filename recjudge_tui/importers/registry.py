@@ -10,9 +10,10 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache, lru_cache, partial
 from importlib.metadata import EntryPoint
+from itertools import chain, islice
 from pathlib import Path
 
-from recjudge_tui.domain.event_types import RATING
+from recjudge_tui.domain.event_types import RATING, EventKind, kind_of
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line, unmarked
 from recjudge_tui.errors import InputError, UsageError
@@ -55,6 +56,7 @@ from recjudge_tui.importers.reader import (
     WantedColumns,
     bare_name,
     chosen_rows,
+    decoded,
     fields_of,
     header_of,
     json_keys,
@@ -214,8 +216,10 @@ def refuse_columns(sample: Sample) -> None:
     if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
         found = set(map(squashed, json_keys(text[first.end() :]))) & _NAMES
     else:
-        outer = json_keys(text) if text.startswith("{") else {}
-        found = set(map(squashed, outer)) if set(outer.values()) <= {"{", "["} else set()
+        # of one shape, and not an object a line
+        lines = [line for line in text.split("\n", 2)[:2] if line.strip()]
+        outer = json_keys(text) if text.startswith("{") and not (lines[1:] and decoded(lines[0])) else {}
+        found = set(map(squashed, outer)) if set(outer.values()) in ({"{"}, {"["}) else set()
     stop_if(len(found) > 1 and found & _IDS, "by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
@@ -231,6 +235,7 @@ def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
     raise refusal("mapping-layout", layout=mapping.layout, name=mapping.name, kind=kind, tools=_TOOLS)
 
 
+_NOT_DONE, _DONE = {"0", "0.0", "false"}, {"1", "1.0", "true", ""}
 # ---- plain tables: a header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes -------
 
 
@@ -255,12 +260,41 @@ def plain_rows(request: Request) -> Iterator[Row]:
         notes.remark("no-type")
     if missing := missing_of(kind, given | {"type"} if rated else given, request.system, request.event_type):
         raise missing_columns(request, table, missing)
+    if kind == "events":
+        table = table._replace(rows=_done(request, table))
     if rated:
         return ((line, {**row, "type": RATING}) for line, row in table.rows)
     if kind == "labels" and table.original == LABEL_COLUMNS and not table.json:
         # our own export, without the apostrophes that protect formulas
         return ((line, {name: unmarked(text) for name, text in row.items()}) for line, row in table.rows)
     return table.rows
+
+
+def _done(request: Request, table: Table) -> Iterator[Row]:
+    """The rows of events. Raises InputError where an unread column of 0 and 1 called like a type of event says that there
+    was none: that of the type that is given, else any."""
+    beginning = list(islice(table.rows, 200))
+    kinds = {
+        new: (kind, old)
+        for old, new in zip(table.original, table.columns, strict=True)
+        if new not in KNOWN["events"] and (kind := _kind_called(old))
+        if all(row.get(new, "").strip().lower() in _NOT_DONE | _DONE for _, row in beginning)
+    }
+    own = [new for new, (kind, _) in kinds.items() if kind == kind_of(request.event_type)]
+    asked = own or ([] if "type" in table.columns else list(kinds))
+    for line, row in chain(beginning, table.rows):
+        for column in asked:
+            if row.get(column, "").strip().lower() in _NOT_DONE:
+                place = f"{request.path}:{request.notes.unit}{line}"
+                raise refusal("not-done", place=place, column=kinds[column][1], text=row[column])
+        yield line, row
+
+
+def _kind_called(column: str) -> EventKind | None:
+    """The kind of event that a column such as `clicked` or `is_purchase` is called after."""
+    kind, name = kind_of(column), re.sub("^(is|has)", "", squashed(column))
+    stems = kind.stems if kind and kind.action != "rated" else ()
+    return kind if any(name.startswith(stem) and len(name) < len(stem) + 3 for stem in stems) else None
 
 
 PLAIN = Layout(
@@ -351,7 +385,7 @@ def _roles(columns: Sequence[str], system: str | None) -> set[str]:
     names = {squashed(name) for name in columns}
     roles = {role for role, aliases in _ROLES.items() if not names.isdisjoint(aliases)}
     as_labels = set(wanted_columns("labels").renamed(columns))
-    pair = {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels
+    pair = {"user_id", "value", "system_a", "system_b"} <= as_labels
     about_items = tuple(_KINDS["about_items"])
     extra = {
         "bare_name": "name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}),
