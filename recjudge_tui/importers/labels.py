@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
@@ -87,7 +87,8 @@ class LabelRows(NamedTuple):
     """The rows of one file with plain column names, to be read twice, and what is needed to read them.
 
     `part`: the declaration that reads it, with its scales, and what A and B mean if the file says which system was shown
-    first. `stored`: (protocol, aspect) -> its scale in the project. `columns`: plain name -> the name in the file.
+    first. `stored`: (protocol, aspect) -> its scale in the project; `turned`: those that an earlier import turned round.
+    `columns`: plain name -> the name in the file.
     """
 
     rows: Callable[[Notes], Iterator[Row]]
@@ -96,6 +97,7 @@ class LabelRows(NamedTuple):
     times: Times
     part: Part
     stored: Mapping[tuple[str, str], Scale]
+    turned: Collection[tuple[str, str]]
     given: codes.Codebook
     case_of: CaseOf
     columns: Mapping[str, str]
@@ -136,8 +138,6 @@ class LabelRows(NamedTuple):
                     raise
                 readings[key], lost = codes.Reading({}, answers), unclear
             self._remark(readings[key], answers, expected)
-            if key[0] == "scores" and (ends := self.given.ends) and ends[0] > ends[1]:
-                self.notes.remark("turned", first=ends[1], last=ends[0])
         if lost is not None and not any(reading.codes for reading in readings.values()):
             raise lost
         there = {self.given.entry(text) for answers in counts.values() for text in answers}
@@ -363,8 +363,10 @@ class LabelRows(NamedTuple):
             label = Label(row.get("rater", ""), value, _aspect(row), name, protocol=facts.name, task="yes")
             return _Said(label)
         if value is not None and facts.scores:
-            if (ends := self.given.ends) and ends[0] > ends[1]:
-                value = ends[0] + ends[1] - value
+            before = ask.scale is None and (facts.name, _aspect(row)) in self.turned
+            if scale is not None and ((scale.high, scale.low) == self.given.ends or before):
+                self.notes.remark("turned", scale=scale)
+                value = scale.low + scale.high - value
             name = scale.names[value] if scale is not None and scale.words else plain_number(value)
         elif value is not None:
             value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value

@@ -68,7 +68,7 @@ from recjudge_tui.store.histories import held_out_copies, mark_copies
 from recjudge_tui.store.people import close_answered, task_by_token
 from recjudge_tui.store.projects import create_project, find_project
 from recjudge_tui.store.raters import ensure_rater, rater_kind
-from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales
+from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales, turned_scales
 from recjudge_tui.store.verdicts import COUNTED
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
@@ -235,7 +235,8 @@ class _Known:
 
     `ids` (by what) are those that the project describes, `mentioned` (by column) those that any of its data name; `content`
     (by what): id -> (fingerprint, import). `raters` and `cases`: those named by labels so far. `scales`: (protocol, aspect)
-    -> the scale of its own that it has; `scaled`: those given so far, by import.
+    -> the scale of its own that it has; `turned`: those whose values are turned round; `scaled`: those given so far, by
+    import.
     """
 
     def __init__(self, db: Database, project_id: int) -> None:
@@ -246,6 +247,7 @@ class _Known:
         self.raters: dict[tuple[str, str | None], int] = {}
         self.cases: dict[tuple[str, ...], imports.LabelledCase] = {}
         self.scales = dict(stored_scales(db, project_id))
+        self.turned = turned_scales(db, project_id)
         self.scaled = set[tuple[int, str, str]]()
         self.no_items_noted = False
 
@@ -562,6 +564,7 @@ class _File:
             times=self.times,
             part=part,
             stored=dict(self.known.scales),
+            turned=frozenset(self.known.turned),
             given=Codebook(options.values, options.scale, options.keep_fitting, ours),
             case_of=self.known.case_of,
             columns=columns or dict(zip(wanted.renamed(original), original, strict=True)),
@@ -659,7 +662,11 @@ class _File:
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
             self.known.scales[key] = given
-            add_scale(target.db, target.project_id, target.import_id, *key, given)
+            # values that were turned round before are where no scale is given again
+            turned = (
+                key in self.known.turned if self.options.scale is None else self.options.scale[0] > given.low
+            )
+            add_scale(target.db, target.project_id, target.import_id, *key, given, turned=turned)
             self.notes.remark("scale", label=label)
 
     def _remark_repeats(self) -> None:

@@ -189,6 +189,9 @@ def test_a_scale_that_is_turned_round_and_answers_about_no_system_are_pointed_ou
     assert rows_of(db, "SELECT aspect, value FROM verdicts ORDER BY id") == [
         ("overall", 7.0), ("overall", 1.0),
     ]  # fmt: skip
+    again = "rater,user_id,item_id,system,value,scale\nb,u,i,s,1,\nb,v,i,s,1,1-7\n"
+    assert "1 is stored as 7" in str(load("labels", again).files[0].remarks)
+    assert db.column("SELECT value FROM v_verdicts WHERE rater = 'b' ORDER BY user_id") == [7.0, 1.0]
 
 
 def test_an_aspect_outside_its_scale_is_left_out_alone_and_its_advice_is_its_own(
