@@ -196,8 +196,15 @@ def import_files(
                 files.append(job.imported(contents[path], since, several=len(paths) > 1))
                 found.append(request.notes)
         if kind == "events":
-            mark_copies(db, known.project_id, [s.import_id for s in files if s.import_id is not None])
-            facts = tuple(held_out_copies(db, known.project_id).sentences)
+            new = [s.import_id for s in files if s.import_id is not None]
+            mark_copies(db, known.project_id, new)
+            facts = tuple(
+                f"{count:,} of the events of import {one} are already in import {source}: they count twice, unless one"
+                f" is undone (recjudge imports undo {one})"
+                for one in new
+                for source, count in imports.events_before(db, known.project_id, one).items()
+            )
+            facts += tuple(held_out_copies(db, known.project_id).sentences)
         refuse_changed()
     return ImportSummary(
         project=project.strip(),

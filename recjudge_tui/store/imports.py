@@ -331,6 +331,26 @@ def add_events(target: Target, events: Sequence[Event]) -> None:
     target.db.insert_many(sql, events, target[1:3])
 
 
+# of a large import, so many events are looked up before all are counted
+_PROBED = 5_000
+
+
+def events_before(db: Database, project_id: int, import_id: int) -> dict[int, int]:
+    """Earlier import -> how many different events of this one it has, equal in every column."""
+    every = db.number("SELECT count(*) FROM events WHERE import_id = ?", (import_id,))
+    equal = " AND ".join(f"e.{name} IS n.{name}" for name in Event._fields)
+    sql = f"""SELECT 1 FROM events n WHERE n.import_id = ?1 AND n.id % ?2 = 0 AND EXISTS (
+                SELECT 1 FROM events e WHERE e.project_id = ?3 AND {equal} AND e.import_id < ?1)"""
+    if not db.any(sql, (import_id, every // _PROBED + 1, project_id)):
+        return {}
+    columns = ", ".join(Event._fields)
+    sql = f"""SELECT source, count(*) FROM (
+                SELECT min(import_id) AS source FROM events WHERE project_id = ?1 AND import_id <= ?2
+                  AND user_id IN (SELECT user_id FROM events WHERE import_id = ?2)
+                GROUP BY {columns} HAVING source < ?2 AND max(import_id) = ?2) GROUP BY source"""
+    return db.pairs(sql, (project_id, import_id))
+
+
 def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:
     """Store lists, or link existing equal ones (the same items and scores in order). Of each the outcome and the import it
     refers to: `new`; `unchanged` if the current list is equal; `replaces` another of this user, system and occasion;
