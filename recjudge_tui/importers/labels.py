@@ -345,7 +345,7 @@ class LabelRows(NamedTuple):
         about = (get("user_id", ""), get("item_id", ""), get("context", ""), time, note)
         found = _flags(flags.strip(), line, self.notes) if flags else ()
         task, case_id = get(TASK, "") if said.label.task else "", int(case) if case else None
-        return Label._make((*said.label[:12], *about, found, task, case_id))
+        return Label._make((*said.label[:12], *about, found, task, case_id, said.label.turned))
 
     def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
@@ -393,6 +393,7 @@ class LabelRows(NamedTuple):
             rater_kind=kind,
             rule=COUNTED if row.get("rule", "") == COUNTED else AS_GIVEN,
             scale=ask.scale,
+            turned=a > b,
         )
 
     def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, codes.Reading]) -> codes.Code:
@@ -556,6 +557,13 @@ def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
         else:
             yield line, label
     yield from waiting.values()
+
+
+def in_both_orders(label: Label) -> Label:
+    """What follows from an answer, and from the opposite one that was given in the other order of the systems."""
+    assert label.value is not None
+    first: tuple[codes.Side, codes.Side] = ("b", "a") if label.turned else ("a", "b")
+    return _decided(label, (Game(first[1], 0.0 - label.value), Game(first[0], label.value)))
 
 
 def _decided(label: Label, games: tuple[Game, ...]) -> Label:

@@ -23,7 +23,7 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.images import ItemImages
-from recjudge_tui.importers.labels import LabelRows
+from recjudge_tui.importers.labels import LabelRows, in_both_orders
 from recjudge_tui.importers.layout import Declaration, Part, Request, beginning, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
 from recjudge_tui.importers.reader import (
@@ -242,8 +242,8 @@ class _Known:
 
     `ids` (by what) are those that the project describes, `mentioned` (by column) those that any of its data name; `content`
     (by what): id -> (fingerprint, import). `raters` and `cases`: those named by labels so far. `scales`: (protocol, aspect)
-    -> the scale of its own that it has; `turned`: those whose values are turned round; `scaled`: those given so far, by
-    import.
+    -> the scale of its own that it has; `turned_scales`: those whose values are turned round; `scaled`: those given
+    so far, by import. `turned`: hashes of answers whose row has the systems in the other order than the case.
     """
 
     def __init__(self, db: Database, project_id: int) -> None:
@@ -254,8 +254,9 @@ class _Known:
         self.raters: dict[tuple[str, str | None], int] = {}
         self.cases: dict[tuple[str, ...], imports.LabelledCase] = {}
         self.scales = dict(stored_scales(db, project_id))
-        self.turned = turned_scales(db, project_id)
+        self.turned_scales = turned_scales(db, project_id)
         self.scaled = set[tuple[int, str, str]]()
+        self.turned = set[int]()
         self.no_items_noted = False
 
     def mentioned(self, column: str) -> set[str]:
@@ -571,7 +572,7 @@ class _File:
             times=self.times,
             part=part,
             stored=dict(self.known.scales),
-            turned=frozenset(self.known.turned),
+            turned=frozenset(self.known.turned_scales),
             given=Codebook(options.values, options.scale, options.keep_fitting, ours),
             case_of=self.known.case_of,
             columns=columns or dict(zip(wanted.renamed(original), original, strict=True)),
@@ -591,7 +592,18 @@ class _File:
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        for (line, label), clash in zip(plain, imports.add_verdicts(self.target, given), strict=True):
+        clashes = imports.add_verdicts(self.target, given)
+        for (line, label), (rater, case, _), clash in zip(plain, given, clashes, strict=True):
+            # a number for each answer whose row has the systems in the other order than the case
+            case_hash = hash((rater, case, label.aspect))
+            if clash is None and label.turned:
+                self.known.turned.add(case_hash)
+            other_order = label.turned != (case_hash in self.known.turned)
+            if other_order and clash and clash.import_id == self.target.import_id and not label.games:
+                opposite = {clash.label, label.label} == {"A", "B"}
+                if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
+                    self.notes.skip(line, "both orders", label=label)
+                    continue
             self._count_label(line, label, clash)
         for line, label in batch:
             if label.task:
@@ -619,7 +631,9 @@ class _File:
             if clash.import_id is not None:
                 above = clash.import_id == self.target.import_id
                 origin = "above in this file" if above else f"in import {clash.import_id}"
-            answer = f"answered {shown(clash.label)}" if clash.label else "failed"
+            systems = {"A": label.system_a, "B": label.system_b}
+            said = systems.get(clash.label, "") or clash.label
+            answer = f"answered {shown(said)}" if clash.label else "failed"
             kind = _ANSWERED if of_task else _ANOTHER_VERDICT
             self.notes.skip(line, kind, label=label, answer=answer, origin=origin)
 
@@ -671,7 +685,9 @@ class _File:
             self.known.scales[key] = given
             # values that were turned round before are where no scale is given again
             turned = (
-                key in self.known.turned if self.options.scale is None else self.options.scale[0] > given.low
+                key in self.known.turned_scales
+                if self.options.scale is None
+                else self.options.scale[0] > given.low
             )
             add_scale(target.db, target.project_id, target.import_id, *key, given, turned=turned)
             self.notes.remark("scale", label=label)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import protocol_facts
@@ -472,6 +473,21 @@ def cases_of_labels(
         cases[place] if label.case_id is None else LabelledCase(label.case_id, 1)
         for place, label in zip(places, labels, strict=True)
     ]
+
+
+def set_games(target: Target, rater_id: int, case_id: int, label: Label) -> bool:
+    """Give the rater's verdict on the case, which has no games, those of this label and what follows from them; False if it
+    has some."""
+    db, given = target.db, (rater_id, case_id, label.aspect, AS_GIVEN)
+    sql = "SELECT id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ? AND rule = ?"
+    if (verdict := db.found(sql, given)) is None:
+        return False
+    agree = len({game.value for game in label.games}) == 1
+    sql = "UPDATE verdicts SET value = ?, label = ?, rule = ?, order_consistent = ? WHERE id = ?"
+    db.execute(sql, (label.value, label.label, label.rule, agree, verdict))
+    games = [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games]
+    db.insert_many("INSERT INTO games (verdict_id, list_order, value)", games)
+    return True
 
 
 def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:

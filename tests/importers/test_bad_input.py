@@ -147,8 +147,9 @@ def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
         ("events", EVENTS + "u,1,click,NA,NA\nNA,1,click,,\nu,NA,click,,\n", ["4: user_id is “NA”", "5: neither"], 2),
         (
             "events",
-            '{"user_id": "u", "item_id": ["i", "j"], "type": "click"}\n{"user_id": true, "item_id": 1, "type": "click"}\n'
-            '{"user_id": "u", "item_id": ["i"], "type": "click"}\n',
+            "\n".join(f'{{"user_id": {u}, "item_id": {i}, "type": "click"}}' for u, i in (
+                ('"u"', '["i", "j"]'), ("true", "1"), ('"u"', '["i"]')
+            )),
             ["2: user_id “true” is not one id", '1: item_id “["i", "j"]” is not one id'],
             1,
         ),
