@@ -38,6 +38,7 @@ _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
 # a number at the beginning of an answer, perhaps with a comma before its fraction
 _BEGINS = re.compile(r"[+-]?\d+(?:\.\d+|(,\d+)(?=\s*$))?(?![\w,.])", re.ASCII)
+_NUMBER_ALONE = r"""value = { column = "value", pattern = '^-?[\d.]+' }"""
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
 
 
@@ -194,6 +195,11 @@ def place_of(word: str) -> Code | None:
     return {"1": Code(1.0), "2": Code(-1.0)}.get(match[1]) if match else None
 
 
+def code_of_name(name: str) -> Code | None:
+    """The code of a word that may be the name of a system, in any spelling."""
+    return side_of(fold(name)) or side_of(as_name(name)) or place_of(as_name(name))
+
+
 def _with_noun(word: str) -> Code | None:
     """`assistant a`, `the left list`."""
     if (match := _WITH_NOUN.fullmatch(word)) is None:
@@ -226,10 +232,8 @@ def _graded(word: str) -> Code | None:
 
 def _on_scale(text: str, scale: Scale | None) -> Code | None:
     if scale is not None and scale.words:
-        word = " ".join(text.lower().split())
-        return next(
-            (Code(v) for v, name in scale.names.items() if " ".join(name.lower().split()) == word), None
-        )
+        by_word = {" ".join(name.lower().split()): Code(value) for value, name in scale.names.items()}
+        return by_word.get(" ".join(text.lower().split()))
     value = number_of(text)
     if value is None:
         return Code(None) if fold(text) in FAILED else None
@@ -287,13 +291,9 @@ class _Column(NamedTuple):
             return code
         if (number := number_of(new)) is not None and number in expected.names:
             return Code(number)
-        answers = ", ".join(expected.names.values()) or (
-            expected.scale.described() if expected.scale else "a number"
-        )
-        title = f"“{one_line(new, 40)}” is not an answer of {expected.what}"
-        raise Unclear(
-            title, f"The answers are {answers}.", (self._example([text]),) * (expected.form != "scores")
-        )
+        title, answers = f"“{one_line(new, 40)}” is not an answer of {expected.what}", self._answers()
+        lines = () if expected.form == "scores" else (self._example([text]),)
+        raise Unclear(title, f"The answers are {answers}.", lines)
 
     def _numbered_sides(self, sides: Mapping[str, int]) -> dict[str, Code]:
         """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
@@ -301,14 +301,11 @@ class _Column(NamedTuple):
         if not found or not found <= {0, 1, 2} or found >= {0, 2}:
             return {}
         if found == {1} and not self.given.ours:
-            word = next(iter(sides))
+            ways = (("A", "it is the first system (system_a)"), ("B", "the second (system_b)"))
             raise Unclear(
-                f"“{one_line(word, 40)}” may be the first or the second of the pair",
+                f"“{one_line(next(iter(sides)), 40)}” may be the first or the second of the pair",
                 f"The answers are {shown_counts(self.counts)}: counted from 1 it is the first system, from 0 the second.",
-                (
-                    (self._values([(word, "A")]), "it is the first system (system_a)"),
-                    (self._values([(word, "B")]), "the second (system_b)"),
-                ),
+                tuple((self._values((word, side) for word in sides), meaning) for side, meaning in ways),
             )
         first = 0 if 0 in found else 1
         return {text: Code(1.0 if number == first else -1.0) for text, number in sides.items()}
@@ -324,89 +321,64 @@ class _Column(NamedTuple):
             return {}
         if given.ends is not None and expected.form == "pair":
             return _along(open_, given.ends, remarks)
-        ours: Mapping[float, float] = {value: value for value in expected.names}
-        if expected.form == "shown":
-            ours = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
+        shown = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
+        ours = shown if expected.form == "shown" else {value: value for value in expected.names}
         # beside words, and what the command says, a number may be the code of a missing answer
         mixed = not given.ours and any(code.value is not None for code in words.values())
         # a few numbers among many that fit are strays, and do not make the others unclear
-        total = sum(counts.values())
-        likely = found - {
-            number
-            for text, number in open_.items()
-            if (mixed or number not in ours) and is_few(counts[text], total)
-        }
+        few = {number for text, number in open_.items() if is_few(counts[text], sum(counts.values()))}
+        likely = found - (few if mixed else few - set(ours))
         if not likely or (mixed and given.keep_fitting):
             return {}
+        # our own codes: of a pair 1 and -1, or -1 alone, of three labels 0 and 2, of an order 2, or 1 alone
+        proven = likely == {-1.0} or {min(ours), max(ours)} <= likely
+        if expected.form == "shown":
+            proven = 2.0 in likely or likely == {1.0}
+        fits = {text: Code(ours[number]) for text, number in open_.items() if number in ours}
         if not mixed and (
             given.ours
-            or _are_ours(likely, expected)
+            or (proven and likely <= set(ours))
             or (given.keep_fitting and likely & set(ours) and not likely <= set(ours))
         ):
-            return {text: Code(ours[number]) for text, number in open_.items() if number in ours}
-        graded = (
-            all(map(float.is_integer, likely))
-            and min(likely) < 0 < max(likely)
-            and max(map(abs, likely)) == 3
-        )
-        if expected.form == "pair" and graded and likely == found and not mixed:
+            return fits
+        whole, furthest = all(map(float.is_integer, likely)), max(map(abs, likely))
+        graded = expected.form == "pair" and whole and furthest == 3 and min(likely) < 0 < max(likely)
+        if graded and likely == found and not mixed:
             remarks.append(("strengths", {}))
             degrees = {3.0: "much", 1.0: "slightly"}
             return {
                 text: Code(float((number > 0) - (number < 0)), strength=degrees.get(abs(number), ""))
                 for text, number in open_.items()
             }
-        known = {text: number for text, number in open_.items() if number in expected.names}
-        fitting = {} if mixed else {text: Code(number) for text, number in known.items()}
-        unfit = {text: counts[text] for text in open_ if text not in fitting}
-        partly = bool(unfit and (fitting or words))
         # strays do not hide the reading of the others
-        readings = dict.fromkeys((*self._readings(likely), *self._readings(found)))
+        readings = [*self._readings(likely), *self._readings(found)]
         if mixed:
-            own = self._values((text, expected.names[number]) for text, number in known.items())
-            none = (self._values((text, "") for text in open_), "no answer")
-            ways = [(own, "our own numbers")] if known.keys() == open_.keys() else list(readings)
-            readings = dict.fromkeys((*ways, none))
+            own = self._values((text, expected.names[code.value or 0.0]) for text, code in fits.items())
+            readings = [(own, "our own numbers")] if fits.keys() == open_.keys() else readings
+            readings.append((self._values((text, "") for text in open_), "no answer"))
+        unfit = {text: counts[text] for text in open_ if mixed or text not in fits}
+        partly = bool(unfit and (fits or words))
         title = f"the numbers of {expected.what} can be read in more than one way"
         raise Unclear(
             f"only some answers of {expected.what} fit" if partly else title,
             f"It has {shown_counts(counts)}. The answers are {self._answers()}.",
-            (*readings, *(self._keep(unfit, {**words, **fitting}) if partly else ())),
+            (*dict.fromkeys(readings), *(self._keep(unfit, words if mixed else fits) if partly else ())),
         )
 
     def _readings(self, found: set[float]) -> Iterator[tuple[str, str]]:
         """The ways to read all of these numbers, each with its meaning."""
-        expected = self.expected
-        whole, (first, last) = all(map(float.is_integer, found)), _usual_ends(found)
-        if expected.form == "shown":
-            yield "--values 1=first,2=second", "the list shown first, the list shown second"
-            yield "--values 0=first,1=second", "counted from 0"
-        elif expected.form == "labels":
-            names = [expected.names[value] for value in sorted(expected.names)]
-
-            def values(numbers: Iterable[float], words: Iterable[str]) -> str:
-                return self._values(
-                    (f"{number:g}", word) for number, word in zip(numbers, words, strict=False)
-                )
-
-            if found <= set(expected.names):
-                yield values(sorted(expected.names), names), "our own numbers"
-            if found <= {1.0, 2.0, 3.0}:
-                yield values((1, 2, 3), names), "counted from 1"
-                yield values((1, 2, 3), reversed(names)), "1 is the best"
-            if found <= {0.0, 1.0}:
-                yield values((0, 1), (names[0], names[-1])), "no and yes"
+        form, (first, last) = self.expected.form, _usual_ends(found)
+        for reading in _WORDS["readings"]:
+            if reading["form"] == form and found <= set(reading.get("numbers", found)):
+                for pairs, meaning in reading["ways"].items():
+                    yield self._values(pair.split("=") for pair in pairs.split(",")), meaning
+        if form == "labels":
             yield f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)"
             yield f"--scale {last:g}..{first:g}", f"the same, where {first:g} is the best"
-        else:
-            for ways in _WORDS["readings"]:
-                if found <= set(ways["numbers"]):
-                    codes = ((name, meaning) for name, meaning in ways.items() if name != "numbers")
-                    yield from ((self._values(p.split("=") for p in code.split(",")), m) for code, m in codes)
-            if max(found) > 1 or min(found) < -1 or not whole:
-                meaning = f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
-                yield f"--scale {first:g}..{last:g}", meaning
-                yield f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
+        elif form == "pair" and not found <= {-1.0, 0.0, 1.0}:
+            meaning = f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
+            yield f"--scale {first:g}..{last:g}", meaning
+            yield f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
 
     def _answers(self) -> str:
         form, names, scale = self.expected.form, self.expected.names, self.expected.scale
@@ -431,66 +403,51 @@ class _Column(NamedTuple):
     def _example(self, texts: Sequence[str], taken: Collection[float | None] = ()) -> tuple[str, str]:
         """The option with the likely meanings of answers: a label that the word begins with, or of a pair the last one left;
         else all to choose from."""
-        expected = self.expected
-        meanings = list(expected.names.values()) if expected.form == "labels" else ["A", "B", "Tie"]
-        left = [
-            name
-            for name in meanings
-            if name not in {expected.names.get(v or 0.0) for v in taken if v is not None}
-        ]
-        last = left if expected.form == "pair" and len(left) == len(texts) == 1 else []
+        form, names = self.expected.form, self.expected.names
+        meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
+        left = set(meanings) - {names.get(value) for value in taken if value is not None}
+        last = left if form == "pair" and len(left) == len(texts) == 1 else meanings
         said = {}
         for text in texts[:8]:
             begins = (m for m in meanings if re.match(m if m[1:] else rf"{m}(?![^\W_])", text, re.IGNORECASE))
-            said[text] = next(begins, "") or "|".join(last or meanings)
+            said[text] = next(begins, "") or "|".join(last)
         return self._values(said.items()), "for example; an empty meaning (WORD=) leaves an answer out"
 
     def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
-        expected, counts, ends = self.expected, self.counts, self.given.ends
+        expected, counts, ends, aspect = self.expected, self.counts, self.given.ends, self.expected.aspect
         numbers = {number for text in counts if (number := number_of(text)) is not None}
-        worded = expected.scale is not None and expected.scale.words
         begun = {t: match for t in unfit if number_of(t) is None and (match := _BEGINS.match(t))}
-        lines: list[tuple[str, str]] = []
-        if expected.form == "scores" and not worded and any(match[1] for match in begun.values()):
-            lines.append(('decimal = ","', "in a mapping: a comma stands before the fraction"))
-        elif expected.form == "scores" and not worded and begun:
+        scores = expected.form == "scores" and not (expected.scale and expected.scale.words)
+        if scores and any(match[1] for match in begun.values()):
+            line = 'decimal = ","', "in a mapping: a comma stands before the fraction"
+        elif scores and begun:
             rest = "” or “".join(dict.fromkeys(one_line(text[m.end() :], 30) for text, m in begun.items()))
-            meaning = f"in a mapping: only the number, without “{rest}”; or write it so"
-            lines.append((r"value = { column = \"value\", pattern = '^-?[\d.]+' }", meaning))
-        elif numbers and not worded and (expected.form == "scores" or ends):
-            first, last = (
-                _usual_ends(numbers) if ends is None else (min(*ends, *numbers), max(*ends, *numbers))
-            )
-            if ends and ends[0] > ends[1]:
-                first, last = last, first
-            if expected.aspect:
+            line = _NUMBER_ALONE, f"in a mapping: only the number, without “{rest}”; or write it so"
+        elif numbers and (scores or (expected.form == "pair" and ends)):
+            first, last = _usual_ends(numbers)
+            if ends:
+                first, last = min(*ends, *numbers), max(*ends, *numbers)
+                first, last = (first, last) if ends[0] < ends[1] else (last, first)
+            line = f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"
+            if aspect:
                 meaning = "in a mapping (recjudge docs mapping), for this aspect alone; or a column scale in the table"
-                lines.append(
-                    (f"scale = {{ {json.dumps(expected.aspect)} = [{first:g}, {last:g}] }}", meaning)
-                )
-            else:
-                lines.append((f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"))
+                line = f"scale = {{ {json.dumps(aspect)} = [{first:g}, {last:g}] }}", meaning
         elif expected.form == "scores":
-            of = (
-                f'{{ {json.dumps(expected.aspect)} = ["low", "high"] }}'
-                if expected.aspect
-                else '["low", "high"]'
-            )
+            words = '["low", "high"]'
             meaning = "in a mapping, the words from the lowest to the highest (recjudge docs mapping)"
-            lines.append((f"scale = {of}", meaning))
-        if expected.form != "scores" and not (numbers and ends):
-            lines.append(self._example(list(unfit), [code.value for code in codes.values()]))
+            line = f"scale = {f'{{ {json.dumps(aspect)} = {words} }}' if aspect else words}", meaning
+        else:
+            line = self._example(list(unfit), [code.value for code in codes.values()])
         return Unclear(
             f"only some answers of {expected.what} fit" if codes else f"no answer of {expected.what} fits",
             f"It has {shown_counts(counts)}. The answers are {self._answers()}, and {shown_counts(unfit)} do not fit.",
-            (*lines, *self._keep(unfit, codes)),
+            (line, *self._keep(unfit, codes)),
         )
 
     def _either(self, either: Sequence[str]) -> Unclear:
         sides = {}
         for text in either:
-            name = as_name(text)
-            code = side_of(fold(text.removeprefix(EITHER))) or side_of(name) or place_of(name)
+            code = code_of_name(text.removeprefix(EITHER))
             sides[text] = "Tie" if code is None or not code.value else "BA"[code.value > 0]
         return Unclear(
             "an answer is a side of the pair, and the name of the other system",
@@ -509,15 +466,6 @@ class _Column(NamedTuple):
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------------
-
-
-def _are_ours(found: set[float], expected: Expected) -> bool:
-    """Whether our own codes are the only reading: 1 and -1, or -1 alone, show those of a pair, 0 and 2 together those of
-    three labels."""
-    if expected.form == "shown":
-        return found <= {0.0, 1.0, 2.0} and found not in ({0.0}, {0.0, 1.0})
-    values = set(expected.names)
-    return found == {-1.0} & values or (found <= values and {min(values), max(values)} <= found)
 
 
 def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Remarks) -> dict[str, Code]:

@@ -50,6 +50,7 @@ _DECISIVE = (
     "rater", "value", "aspect", "protocol", "system", "system_a", "system_b", "scale", "state", "rater_kind", "rule",
     _FIRST, "second", _1, _2,
 )  # fmt: skip
+_COUNTED = "rater aspect protocol context served_at system_a system_b wins ties losses".split()
 # the most rows of different meaning that are kept in memory
 _MOST_KEPT = 50_000
 _MOST_BATTLES = 1_000_000
@@ -101,17 +102,6 @@ class LabelRows(NamedTuple):
     given: codes.Codebook
     case_of: CaseOf
     columns: Mapping[str, str]
-
-    def _scale(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
-        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
-        Raises RowFault for a cell that is not a scale."""
-        try:
-            own = scale_of_text(text) if text else self.part.scales.get(aspect)
-        except ValueError as error:
-            raise RowFault("no scale", f"{error}") from error
-        if own is None and (ends := self.given.ends):
-            return numbered(min(ends), max(ends)), False
-        return own or self.part.scale, own is not None
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
@@ -206,7 +196,11 @@ class LabelRows(NamedTuple):
             try:
                 if counted := "wins" in row and holds_counts(row):
                     self._name_battles(row, line, notes)
-                    _refuse_twin(twins, row, line)
+                    *about, a, b, wins, ties, losses = (row.get(name, "").strip() for name in _COUNTED)
+                    there, before = twins.get((*about, b, a), (0, []))
+                    twin = before == [losses, ties, wins]
+                    refuse(twin, "same battles from the other side", line=there)
+                    twins.setdefault((*about, a, b), (line, [wins, ties, losses]))
                 if (name := get(CASE)) and (name := name.strip()):
                     row.update(_description(name, row, case_of(name)))
                 ids.tidy(line, row)
@@ -273,19 +267,21 @@ class LabelRows(NamedTuple):
         self, row: Mapping[str, str], *, no_item: bool
     ) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
         """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
-        aspect = _aspect(row)
-        scale, of_aspect = self._scale(row.get("scale", ""), aspect)
+        aspect, ends = _aspect(row), self.given.ends
+        try:
+            text = row.get("scale", "")
+            of_aspect = scale_of_text(text) if text else self.part.scales.get(aspect)
+        except ValueError as error:
+            raise RowFault("no scale", f"{error}") from error
+        scale = of_aspect or (numbered(min(ends), max(ends)) if ends else self.part.scale)
         facts = protocol_facts(self._protocol(row, aspect, scale, no_item=no_item))
         if facts.scores:
             # of scores that stand alone nothing is known
             stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
             own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
             return facts, scale, scale or self.stored.get((facts.name, aspect)) or own
-        if of_aspect and scale is not None:
-            labels = facts.labels.values()
-            raise RowFault(
-                "a scale that does not fit", facts=facts, labels=labels, aspect=aspect, scale=scale
-            )
+        labels = facts.labels.values()
+        refuse(of_aspect, "a scale that does not fit", facts=facts, labels=labels, aspect=aspect, scale=scale)
         return facts, None, None
 
     def _protocol(self, row: Mapping[str, str], aspect: str, scale: Scale | None, *, no_item: bool) -> str:
@@ -320,16 +316,19 @@ class LabelRows(NamedTuple):
     def _token(self, text: str, a: str, b: str, *, in_order: bool = False) -> str:
         """The answer of a row about a pair: a mark where it names one of the systems, or may. `in_order`: a letter is then
         that of a system or of what was shown."""
-        mark, word = _named(text, a, b), codes.side_of(codes.fold(text))
-        if in_order and text in (a, b):
-            mark = codes.NAMED_A if text == a else codes.NAMED_B
-        letter = word is not None and word.means == "letter"
-        if in_order and letter and not (text in (a, b) and self.part.sides == "systems"):
+        value, written, name = _system_in(text, a, b), text in (a, b), codes.as_name(text)
+        word = codes.side_of(codes.fold(text))
+        letter = in_order and word is not None and word.means == "letter"
+        if not value or (letter and not (written and self.part.sides == "systems")):
             return text
-        if self.given.ours and mark.startswith(codes.EITHER):
-            return text
-        # what the command says of a name counts
-        return codes.EITHER + text if mark != text and self.given.entry(text) is not None else mark
+        word = codes.code_of_name(text)
+        # a rare word for a tie, such as C, is no reason to doubt a name as it is written
+        rare = word is not None and not word.value and name not in ("tie", "ties", "draw")
+        sure = word is None or word.value == value or (written and (rare or in_order))
+        if self.given.entry(text) is not None or not (sure or self.given.ours):
+            # what the command says of a name counts
+            return codes.EITHER + text
+        return text if not sure else codes.NAMED_A if value > 0 else codes.NAMED_B
 
     # ---- the labels ----
 
@@ -487,20 +486,6 @@ def _system_in(text: str, a: str, b: str) -> float:
     return float((codes.as_name(a) == name) - (codes.as_name(b) == name))
 
 
-@lru_cache(maxsize=4096)
-def _named(text: str, a: str, b: str) -> str:
-    """The answer of a row about a pair: a mark where it names one of the systems."""
-    if not (value := _system_in(text, a, b)):
-        return text
-    name = codes.as_name(text)
-    word = codes.side_of(codes.fold(text)) or codes.side_of(name) or codes.place_of(name)
-    # a rare word for a tie, such as C, is no reason to doubt a name as it is written
-    rare = word is not None and not word.value and text in (a, b) and name not in ("tie", "ties", "draw")
-    if word is None or word.value == value or rare:
-        return codes.NAMED_A if value > 0 else codes.NAMED_B
-    return codes.EITHER + text
-
-
 def _states_failure(row: Mapping[str, str]) -> bool:
     """Whether the rater was asked but the answer could not be read; its value is then ignored."""
     return row.get("state", "").lower().replace("_", " ") in codes.FAILED
@@ -522,17 +507,6 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
             what = f"{column} {shown(value)}, not {shown(given)}" if value else f"no {column}"
             raise RowFault("another case", name=name, what=what)
     return case
-
-
-def _refuse_twin(
-    seen: dict[tuple[str, ...], tuple[int, list[str]]], row: Mapping[str, str], line: int
-) -> None:
-    """Raise RowFault for a row with the systems and counts of an earlier one, both swapped."""
-    names = "rater aspect protocol context served_at system_a system_b wins ties losses".split()
-    *about, a, b, wins, ties, losses = (row.get(name, "").strip() for name in names)
-    there, counts = seen.get((*about, b, a), (0, []))
-    refuse(counts == [losses, ties, wins], "same battles from the other side", line=there)
-    seen.setdefault((*about, a, b), (line, [wins, ties, losses]))
 
 
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:

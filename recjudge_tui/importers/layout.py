@@ -172,7 +172,7 @@ class Field(Spec):
 class When(Spec):
     """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in
     JSON (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
-    its name or its folder, by files beside it.
+    its name, by files that are not beside it.
     """
 
     has: Texts = ()
@@ -186,8 +186,6 @@ class When(Spec):
     found: Pattern = ""
     no_text: Pattern = ""
     name: Pattern = ""
-    folder: Pattern = ""
-    beside: Texts = ()
     not_beside: Texts = ()
 
     def fits(self, sample: Sample) -> bool:
@@ -209,8 +207,6 @@ class When(Spec):
             and all(re.search(wanted, text) for wanted in (self.text, self.found))
             and not (self.no_text and re.search(self.no_text, text))
             and re.search(self.name, bare_name(path), re.IGNORECASE) is not None
-            and re.search(self.folder, path.absolute().parent.name, re.IGNORECASE) is not None
-            and all(path.with_name(name).is_file() for name in self.beside)
             and not any(path.with_name(name).is_file() for name in self.not_beside)
         )
 

@@ -305,15 +305,17 @@ class _File:
         self.part = layout.part(sample, kind)
         if options.where and not layout.takes_where:
             raise misuse("no-where", name=name, layout=layout.name)
-        if options.system is None and several and kind in SYSTEM_KINDS and self._names_no_system():
+        wanted = wanted_columns(kind)
+        header = mapping.header if mapping and mapping.header else header_of(sample.text, wanted)
+        named = self.part.fields if self.part else wanted.renamed(header) if layout is PLAIN else ("system",)
+        if options.system is None and several and kind in SYSTEM_KINDS and "system" not in named:
             system = stem(path)
             self.request = self.request._replace(system=system)
             self.notes.remark("no-system", system=system)
-        named = f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
-        how = options._replace(system=self.request.system).how(named)
-        held_out = (
-            kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
-        )
+        how = f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
+        how = options._replace(system=self.request.system).how(how)
+        by_name = kind == "events" and layout.split_by_name and not options.event_type
+        held_out = by_name and is_test_split(Path(name))
 
         def is_read_alike(import_id: int, earlier_path: str) -> bool:
             """Whether an earlier import of the same bytes held its events out if and only if this one does."""
@@ -322,11 +324,7 @@ class _File:
 
         earlier = imports.same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
         # the same table may name images that have changed
-        if (
-            earlier is not None
-            and not imports.is_displaced(db, earlier, kind)
-            and not brought_images(db, earlier)
-        ):
+        if earlier and not (imports.is_displaced(db, earlier, kind) or brought_images(db, earlier)):
             self.pace.before += contents.lines
             at = imports.imported_at(db, earlier)
             return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=at)
@@ -340,14 +338,6 @@ class _File:
             self.notes.remark("times", units=units)
         self._refuse_losses()
         return self._finished(how)
-
-    def _names_no_system(self) -> bool:
-        """Whether the file, read in this way, has no column for the system."""
-        if self.part is not None:
-            return "system" not in self.part.fields
-        wanted, mapping = wanted_columns(self.kind), self.request.mapping
-        header = mapping.header if mapping and mapping.header else header_of(self.sample.text, wanted)
-        return self.layout is PLAIN and "system" not in wanted.renamed(header)
 
     def _store(self, *, held_out: bool) -> None:
         if self.kind == "lists":
@@ -437,10 +427,10 @@ class _File:
         for line, record in batch:
             name, mark, import_id = record[0], imports.fingerprint(record), self.target.import_id
             before, source = content.get(name, (None, None))
-            outcome: imports.Outcome = (
-                "new" if source is None else "unchanged" if before == mark else "replaces"
-            )
-            if outcome == "replaces" and source is not None and source >= self.target.since:
+            outcome: imports.Outcome = "unchanged" if before == mark else "replaces"
+            if source is None:
+                outcome = "new"
+            elif outcome == "replaces" and source >= self.target.since:
                 outcome = "disagrees"
             self._count(line, outcome, source, record)
             if outcome != "disagrees":
@@ -565,17 +555,20 @@ class _File:
         original = tuple(header_of(self.sample.text, wanted))
         columns = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
         ours = self.part is None and original == LABEL_COLUMNS
+        columns = columns or dict(zip(wanted.renamed(original), original, strict=True))
+        given = Codebook(options.values, options.scale, options.keep_fitting, ours)
+        stored, turned = dict(self.known.scales), frozenset(self.known.turned_scales)
         return LabelRows(
-            rows=self._rows,
-            ids=self._ids,
-            notes=self.notes,
-            times=self.times,
-            part=part,
-            stored=dict(self.known.scales),
-            turned=frozenset(self.known.turned_scales),
-            given=Codebook(options.values, options.scale, options.keep_fitting, ours),
-            case_of=self.known.case_of,
-            columns=columns or dict(zip(wanted.renamed(original), original, strict=True)),
+            self._rows,
+            self._ids,
+            self.notes,
+            self.times,
+            part,
+            stored,
+            turned,
+            given,
+            self.known.case_of,
+            columns,
         )
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
@@ -595,16 +588,15 @@ class _File:
         clashes = imports.add_verdicts(self.target, given)
         for (line, label), (rater, case, _), clash in zip(plain, given, clashes, strict=True):
             # a number for each answer whose row has the systems in the other order than the case
-            case_hash = hash((rater, case, label.aspect))
+            answer, turned = hash((rater, case, label.aspect)), self.known.turned
             if clash is None and label.turned:
-                self.known.turned.add(case_hash)
-            other_order = label.turned != (case_hash in self.known.turned)
-            if other_order and clash and clash.import_id == self.target.import_id and not label.games:
-                opposite = {clash.label, label.label} == {"A", "B"}
-                if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
-                    self.notes.skip(line, "both orders", label=label)
-                    continue
-            self._count_label(line, label, clash)
+                turned.add(answer)
+            above = clash and clash.import_id == self.target.import_id and label.turned != (answer in turned)
+            opposite = above and clash and {clash.label, label.label} == {"A", "B"} and not label.games
+            if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
+                self.notes.skip(line, "both orders", label=label)
+            else:
+                self._count_label(line, label, clash)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)

@@ -1111,8 +1111,6 @@ def _json_rows(
 
 # ---- parts of a file ---------------------------------------------------------------------------------------------
 
-# the most different cells that are kept to be named
-_MOST_SEEN = 100
 # column -> the cells of it that are read
 Wanted = Mapping[str, frozenset[str]]
 
@@ -1154,7 +1152,7 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
             if all(cells[name] in values for name, values in wanted.items()):
                 kept += 1
                 yield line, row
-            elif not kept and len(seen) < _MOST_SEEN:
+            elif not kept and len(seen) < 100:
                 seen.update(f"{name}={text}" for name, text in cells.items())
         if read and not kept:
             there = first_few(map(shown, sorted(seen)), 10)

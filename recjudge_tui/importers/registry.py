@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint
 from itertools import chain, islice
 from pathlib import Path
 
-from recjudge_tui.domain.event_types import RATING, EventKind, kind_of
+from recjudge_tui.domain.event_types import RATING, kind_of
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line, unmarked
 from recjudge_tui.errors import InputError, UsageError
@@ -102,12 +102,29 @@ def declared_layout(declared: Declaration) -> Layout:
     def rows(request: Request) -> Iterator[Row]:
         sample = sample_of(request.path, declared.encoding)
         part = part_of(sample, request.kind)
+        if part is None and not declared.shipped:
+            fits = " that fits the file" * (request.kind in declared.kinds)
+            raise refusal("mapping-table", mapping=declared, kind=request.kind, fits=fits)
         if part is None:
-            raise _not_its_own(declared, request, sample)
+            about = {"path": request.path, "kind": request.kind, "layout": declared.name}
+            others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
+            stop_if(others, "other-kind", kinds=others, **about)
+            whens = [w.has for one in declared.kinds.get(request.kind, ()) for w in one.when if w.has]
+            has = "; or ".join(map(", ".join, whens)) or declared.about
+            raise refusal("not-its-own", request=request, layout=declared.name, has=has, sample=sample)
         if part.refuse:
             raise InputError(f"{request.path} {part.refuse[0]}", *part.refuse[1:])
         if not declared.shipped and not part.task:
-            _refuse_without_fields(declared, request, part)
+            given = {*part.fields, *(name for about, _ in part.answers[:1] for name in (*about, "value"))}
+            given |= {CASE, "value"} if part.case_pattern else set()
+            missing = missing_of(request.kind, given, request.system, request.event_type)
+            if missing:
+                quiet = request._replace(notes=Notes(request.notes.file))
+                first = declared_rows(quiet, part, declared.name, must=True)
+                raise refusal(
+                    "mapping-field", mapping=declared, field=missing[0], request=request,
+                    needed=COLUMNS[request.kind].required, rows=beginning(first, "as the mapping reads them"),
+                )  # fmt: skip
         return declared_rows(request, part, declared.name, must=not declared.shipped)
 
     return Layout(
@@ -124,30 +141,6 @@ def declared_layout(declared: Declaration) -> Layout:
         whole=declared.parts,
         part=part_of,
     )
-
-
-def _not_its_own(declared: Declaration, request: Request, sample: Sample) -> InputError:
-    if not declared.shipped:
-        fits = " that fits the file" * (request.kind in declared.kinds)
-        return refusal("mapping-table", mapping=declared, kind=request.kind, fits=fits)
-    if others := [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]:
-        return refusal("other-kind", path=request.path, kinds=others, kind=request.kind, layout=declared.name)
-    whens = [when.has for part in declared.kinds.get(request.kind, ()) for when in part.when if when.has]
-    has = "; or ".join(map(", ".join, whens)) or declared.about
-    return refusal("not-its-own", request=request, layout=declared.name, has=has, sample=sample)
-
-
-def _refuse_without_fields(declared: Declaration, request: Request, part: Part) -> None:
-    """Raise InputError if a user's mapping does not name what the kind needs."""
-    given = {*part.fields, *(name for about, _ in part.answers[:1] for name in (*about, "value"))}
-    given |= {CASE, "value"} if part.case_pattern else set()
-    if missing := missing_of(request.kind, given, request.system, request.event_type):
-        quiet = request._replace(notes=Notes(request.notes.file))
-        rows = beginning(declared_rows(quiet, part, declared.name, must=True), "as the mapping reads them")
-        needed = COLUMNS[request.kind].required
-        raise refusal(
-            "mapping-field", mapping=declared, field=missing[0], request=request, needed=needed, rows=rows
-        )
 
 
 def layouts() -> list[Layout]:
@@ -271,30 +264,24 @@ def plain_rows(request: Request) -> Iterator[Row]:
 
 
 def _done(request: Request, table: Table) -> Iterator[Row]:
-    """The rows of events. Raises InputError where an unread column of 0 and 1 called like a type of event says that there
-    was none: that of the type that is given, else any."""
+    """The rows of events. Raises InputError where an unread column of 0 and 1 called like a type of event, such as
+    `clicked`, says that there was none: that of the type that is given, else any."""
     beginning = list(islice(table.rows, 200))
-    kinds = {
-        new: (kind, old)
-        for old, new in zip(table.original, table.columns, strict=True)
-        if new not in KNOWN["events"] and (kind := _kind_called(old))
-        if all(row.get(new, "").strip().lower() in _NOT_DONE | _DONE for _, row in beginning)
-    }
-    own = [new for new, (kind, _) in kinds.items() if kind == kind_of(request.event_type)]
+    kinds = {}
+    for column in set(table.columns) - set(KNOWN["events"]):
+        kind, name = kind_of(column), re.sub("^(is|has)", "", squashed(column))
+        stems = kind.stems if kind and kind.action != "rated" else ()
+        called = any(name.startswith(stem) and len(name) < len(stem) + 3 for stem in stems)
+        if called and all(row.get(column, "").strip().lower() in _NOT_DONE | _DONE for _, row in beginning):
+            kinds[column] = kind
+    own = [column for column, kind in kinds.items() if kind == kind_of(request.event_type)]
     asked = own or ([] if "type" in table.columns else list(kinds))
     for line, row in chain(beginning, table.rows):
         for column in asked:
             if row.get(column, "").strip().lower() in _NOT_DONE:
                 place = f"{request.path}:{request.notes.unit}{line}"
-                raise refusal("not-done", place=place, column=kinds[column][1], text=row[column])
+                raise refusal("not-done", place=place, column=column, text=row[column])
         yield line, row
-
-
-def _kind_called(column: str) -> EventKind | None:
-    """The kind of event that a column such as `clicked` or `is_purchase` is called after."""
-    kind, name = kind_of(column), re.sub("^(is|has)", "", squashed(column))
-    stems = kind.stems if kind and kind.action != "rated" else ()
-    return kind if any(name.startswith(stem) and len(name) < len(stem) + 3 for stem in stems) else None
 
 
 PLAIN = Layout(
