@@ -115,7 +115,7 @@ def fold(text: str) -> str:
 
 def as_name(text: str) -> str:
     """A system's name without what its spellings differ in."""
-    return fold(text.removeprefix(EITHER).replace("-", " "))
+    return fold(re.sub(r"\b-\b", " ", text.removeprefix(EITHER)))
 
 
 def number_of(text: str) -> float | None:

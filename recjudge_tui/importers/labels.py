@@ -60,6 +60,7 @@ LocatedLabel = tuple[int, Label]
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
 _Key = tuple[codes.Form, str, str, Scale | None]
+_Readings = Mapping[_Key, codes.Reading]
 # the decisive columns of the row, whether it answers an exported task and whether it names no item; and its decisive cells
 _Says = tuple[Any, ...]
 
@@ -135,7 +136,7 @@ class LabelRows(NamedTuple):
             self.notes.remark("idle", answers=first_few(idle, 8))
         return _paired(self._read(readings))
 
-    def _read(self, readings: Mapping[_Key, codes.Reading]) -> Iterator[LocatedLabel]:
+    def _read(self, readings: _Readings) -> Iterator[LocatedLabel]:
         notes, line = self.notes, 0
 
         @lru_cache(maxsize=_MOST_KEPT)
@@ -251,7 +252,15 @@ class LabelRows(NamedTuple):
                 key = ("scores", name, aspect, numbered(facts.low, facts.high))
             return _Ask("task", row, facts, key, (text,))
         if _both(row) or row.get(_FIRST):
-            return self._game_ask(row, no_item=no_item)
+            if not row.get("system_a") and row.get("second"):
+                row["system_a"], row["system_b"] = row[_FIRST], row["second"]
+            a, b = row.get("system_a", ""), row.get("system_b", "")
+            refuse(not (a and b), "half a pair:order")
+            texts = tuple("" if t in MISSING else t for t in ((row[_1], row[_2]) if _both(row) else (text,)))
+            refuse(not any(texts) and not _states_failure(row), "no value:of games")
+            facts = protocol_facts(self._protocol(row, aspect, None, no_item=no_item))
+            tokens = tuple(self._token(text, a, b, in_order=True) for text in texts)
+            return _Ask("game", row, facts, ("pair", "pairwise", "", None), tokens)
         facts, given, own = self._kind(row, no_item=no_item)
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
@@ -300,19 +309,6 @@ class LabelRows(NamedTuple):
         refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair:protocol", name=named)
         return named
 
-    def _game_ask(self, row: dict[str, str], *, no_item: bool) -> _Ask:
-        if not row.get("system_a") and row.get("second"):
-            row["system_a"], row["system_b"] = row[_FIRST], row["second"]
-        a, b = row.get("system_a", ""), row.get("system_b", "")
-        refuse(not (a and b), "half a pair:order")
-        texts: tuple[str, ...] = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
-        texts = tuple("" if text in MISSING else text for text in texts)
-        refuse(not any(texts) and not _states_failure(row), "no value:of games")
-
-        facts = protocol_facts(self._protocol(row, _aspect(row), None, no_item=no_item))
-        tokens = tuple(self._token(text, a, b, in_order=True) for text in texts)
-        return _Ask("game", row, facts, ("pair", "pairwise", "", None), tokens)
-
     def _token(self, text: str, a: str, b: str, *, in_order: bool = False) -> str:
         """The answer of a row about a pair: a mark where it names one of the systems, or may. `in_order`: a letter is then
         that of a system or of what was shown."""
@@ -346,14 +342,13 @@ class LabelRows(NamedTuple):
         task, case_id = get(TASK, "") if said.label.task else "", int(case) if case else None
         return Label._make((*said.label[:12], *about, found, task, case_id, said.label.turned))
 
-    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
+    def _said(self, line: int, ask: _Ask, readings: _Readings) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
         row, facts, state = ask.row, ask.facts, ask.row.get("state", "").lower().replace("_", " ")
         if ask.what == "game":
             return _Said(_decided(self._start(ask), self._games(line, ask, readings)))
-        if ask.what == "answer" and not (
-            row.get("system", "?") or row.get("system_a") or row.get("protocol")
-        ):
+        about = row.get("system", "?") or row.get("system_a") or row.get("protocol")
+        if ask.what == "answer" and not about:
             self.notes.remark("unnamed-system", protocol=facts.name)
         code = codes.Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
         value, scale, name = code.value, ask.key[3] if ask.key else None, ""
@@ -395,7 +390,7 @@ class LabelRows(NamedTuple):
             turned=a > b,
         )
 
-    def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, codes.Reading]) -> codes.Code:
+    def _code(self, ask: _Ask, token: str, readings: _Readings) -> codes.Code:
         assert ask.key is not None
         code = readings[ask.key].codes.get(token)
         if code is None:
@@ -406,7 +401,7 @@ class LabelRows(NamedTuple):
             return codes.Code(_system_in(name, ask.row["system_a"], ask.row["system_b"]))
         return code
 
-    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> tuple[Game, ...]:
+    def _games(self, line: int, ask: _Ask, readings: _Readings) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         # if the row does not say which system was shown first, the first verdict is for the order a, b
@@ -425,7 +420,7 @@ class LabelRows(NamedTuple):
         return tuple(games)
 
     def _game_value(
-        self, line: int, ask: _Ask, token: str, first: codes.Side, readings: Mapping[_Key, codes.Reading]
+        self, line: int, ask: _Ask, token: str, first: codes.Side, readings: _Readings
     ) -> float | None:
         code, systems = self._code(ask, token, readings), (ask.row["system_a"], ask.row["system_b"])
         if not code.value or code.means == "side":
@@ -535,9 +530,8 @@ def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
 
 def in_both_orders(label: Label) -> Label:
     """What follows from an answer, and from the opposite one that was given in the other order of the systems."""
-    assert label.value is not None
-    first: tuple[codes.Side, codes.Side] = ("b", "a") if label.turned else ("a", "b")
-    return _decided(label, (Game(first[1], 0.0 - label.value), Game(first[0], label.value)))
+    value = (label.value or 0.0) * (-1.0 if label.turned else 1.0)
+    return _decided(label, (Game("a", value), Game("b", 0.0 - value)))
 
 
 def _decided(label: Label, games: tuple[Game, ...]) -> Label:

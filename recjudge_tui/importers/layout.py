@@ -385,9 +385,8 @@ def _take_answers(table: dict[str, Any], fields: Mapping[str, Any]) -> None:
         _refuse_if(given and clash, f"has {what}, so it cannot have “{clash}” too")
     several = bool(raters) + bool(aspects) + bool(cases) > 1
     _refuse_if(several, "has more than one of raters, aspects and cases")
-    answers = [
-        ({"rater": rater, "aspect": aspect}, f) for rater, own in raters.items() for aspect, f in own.items()
-    ]
+    by_rater = ((rater, *pair) for rater, own in raters.items() for pair in own.items())
+    answers = [({"rater": rater, "aspect": aspect}, field) for rater, aspect, field in by_rater]
     answers += [({"aspect": aspect}, field) for aspect, field in aspects.items()]
     if isinstance(cases, str):
         groups = re.compile(compiles(cases)).groups
@@ -583,9 +582,10 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
         notes.remark("counted-rows", text=text)
 
 
-def _rows_of(
-    part: Part, request: Request, counts: Mapping[str, Counter[str]]
-) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+_Reader = Callable[[Mapping[str, Any]], list[dict[str, str]]]
+
+
+def _rows_of(part: Part, request: Request, counts: Mapping[str, Counter[str]]) -> _Reader:
     """A function that makes the rows of one record, and remembers what is read only once. It raises RowFault."""
     seen: set[tuple[str, ...]] = set()
     users: set[str] = set()
@@ -633,7 +633,7 @@ def _rows_of(
     return rows
 
 
-def _answers_of(part: Part, request: Request) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+def _answers_of(part: Part, request: Request) -> _Reader:
     """A function that makes the rows of one answer in a labelling tool's export: every field of the task under its own name,
     and what the tool recorded; a mapping with the tool as its layout names other fields. Raises InputError for one that does
     not fit; the function raises RowFault."""
@@ -784,7 +784,8 @@ def missing_columns(
     elif kind == "lists" and "item_id" in missing and reason:
         name = "no-column:gap"
     else:
-        name = f"no-column:{missing[0]}" if missing in (["system"], ["type"], ["rater"]) else name
+        alone = {"system": "no-column:system", "type": "no-column:type", "rater": "no-column:rater"}
+        name = alone.get(" ".join(missing), name)
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return refusal(
         name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,

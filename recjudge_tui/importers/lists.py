@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    _Numbers = npt.NDArray[np.int64]
 _NO_SCORE = float("nan")
 # elements that are made Python's at once
 _AT_ONCE = 10_000
@@ -301,9 +302,7 @@ class _Lists:
         return (ranks - start) // step + (start > 0)
 
 
-def _rising(
-    scores: npt.NDArray[np.float64], lists: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
-) -> int:
+def _rising(scores: npt.NDArray[np.float64], lists: _Numbers, order: _Numbers) -> int:
     """The number of lists whose scores (NaN: none) rise from one place to the next, if two do and scores fall in no list;
     else 0. `lists`: the list of each score; `order` sorts both by list and place; all (n,)."""
     import numpy as np

@@ -58,6 +58,7 @@ from recjudge_tui.importers.values import (
     refusal,
     refuse,
     shown,
+    stop_if,
 )
 from recjudge_tui.store import imports
 from recjudge_tui.store.cases import label_columns
@@ -84,10 +85,6 @@ _LARGE = 20_000_000
 _COLUMNS_SHOWN = 600
 _FRACTION = re.compile(r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", re.ASCII)
 
-# votes that were left out, as they are counted
-_REPEATED = "repeated vote"
-_ANOTHER_VERDICT = "another verdict by the same rater"
-_ANSWERED = "another answer to a task that is answered"
 # option -> the kinds that it applies to, its name in a command, what it is for
 APPLIES: dict[str, tuple[Sequence[ImportKind], str, str]] = {
     "system": (SYSTEM_KINDS, "--system", "It names the system of lists or explanations."),
@@ -264,9 +261,8 @@ class _Known:
 
     def case_of(self, case_id: str) -> dict[str, str] | None:
         """The columns of a label that describe a case; None if the project has no case of this id."""
-        if not (case_id.isascii() and case_id.isdigit() and len(case_id) < 16):
-            return None
-        return label_columns(self.db, self.project_id, int(case_id))
+        possible = case_id.isascii() and case_id.isdigit() and len(case_id) < 16
+        return label_columns(self.db, self.project_id, int(case_id)) if possible else None
 
 
 class _File:
@@ -372,10 +368,9 @@ class _File:
         first = next(rows, None)
         if first is None:
             return iter(())
-        if missing := missing_of(self.kind, first[1], request.system, request.event_type):
-            raise refusal(
-                "lacks", request=request, missing=missing, needed=COLUMNS[self.kind].required, names=first[1]
-            )
+        missing = missing_of(self.kind, first[1], request.system, request.event_type)
+        needed = COLUMNS[self.kind].required
+        stop_if(missing, "lacks", request=request, missing=missing, needed=needed, names=first[1])
         return chain([first], rows)
 
     def _ids(self, to: Notes | None = None) -> Ids:
@@ -388,8 +383,7 @@ class _File:
 
     def _keep(self, records: Sequence[Record]) -> None:
         """Keep the records as examples until there are enough."""
-        if len(self.examples) < EXAMPLES:
-            self.examples.extend(records[: EXAMPLES - len(self.examples)])
+        self.examples.extend(records[: max(0, EXAMPLES - len(self.examples))])
 
     # ---- items, users, explanations ----
 
@@ -612,7 +606,7 @@ class _File:
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
         self.repeats += repeated
         if clash.same and repeated:
-            self.notes.skip(line, _REPEATED, label=label)
+            self.notes.skip(line, "repeated vote", label=label)
         elif clash.same:
             self.unchanged += 1
         else:
@@ -626,7 +620,11 @@ class _File:
             systems = {"A": label.system_a, "B": label.system_b}
             said = systems.get(clash.label, "") or clash.label
             answer = f"answered {shown(said)}" if clash.label else "failed"
-            kind = _ANSWERED if of_task else _ANOTHER_VERDICT
+            kind = (
+                "another answer to a task that is answered"
+                if of_task
+                else "another verdict by the same rater"
+            )
             self.notes.skip(line, kind, label=label, answer=answer, origin=origin)
 
     def _task_answer(self, line: int, label: Label) -> None:
@@ -711,9 +709,8 @@ class _File:
             quiet = self.request._replace(notes=Notes(notes.file))
             rows = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
             step = advice(lost) or "Check these rows and the kind given with --as."
-            raise refusal(
-                "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=rows, step=step
-            )
+            facts = {"kind": self.kind, "count": count, "first": first, "rows": rows, "step": step}
+            raise refusal("nothing-fits", notes=notes, **facts)
         if self.options.keep_fitting:
             lost.pop("answer that does not fit", None)
         count = sum(lost.values())

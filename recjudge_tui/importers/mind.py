@@ -114,9 +114,8 @@ def _lists(request: Request) -> Iterator[Row]:
                 passed[following.name] = following
         items = [item for item, _ in impression.items]
         if fault := _rank_fault(ranks, count := len(items)):
-            raise refusal(
-                "ranks", path=request.path, line=line, fault=fault, at=impression, of=behaviors, count=count
-            )
+            about = {"fault": fault, "at": impression, "of": behaviors, "count": count}
+            raise refusal("ranks", path=request.path, line=line, **about)
         best: dict[str, int] = {}
         for rank, item in sorted(zip(ranks, items, strict=True)):
             best.setdefault(item, rank)

@@ -72,9 +72,8 @@ from recjudge_tui.store.exports import LABEL_COLUMNS
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
 _KINDS = parse_toml(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
 _IDS = set(map(squashed, ("user_id", "item_id", *USER, *ITEM))) - {"u", "i"}
-_NAMES = _IDS | {
-    squashed(n) for kind in KNOWN for names in (KNOWN[kind], *ALIASES[kind].values()) for n in names
-}
+_ALL = (names for kind in KNOWN for names in (KNOWN[kind], *ALIASES[kind].values()))
+_NAMES = _IDS | {squashed(name) for names in _ALL for name in names}
 
 # ---- declared layouts --------------------------------------------------------------------------------------------
 
@@ -174,9 +173,8 @@ def named_layouts(name: str | None) -> list[Layout]:
 
 def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
     """The first layout other than plain tables that fits the beginning of the file as `kind`."""
-    return next(
-        (one for one in known if one is not PLAIN and kind in one.kinds and one.fits(sample, kind)), None
-    )
+    special = (one for one in known if one is not PLAIN and kind in one.kinds)
+    return next((one for one in special if one.fits(sample, kind)), None)
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
@@ -320,12 +318,6 @@ def _is_data(row: list[str]) -> bool:
         return False
 
 
-def only_a_header(sample: Sample) -> bool:
-    """Whether the file is one line of column names."""
-    lines = [line for line in sample.text.splitlines() if line.strip()]
-    return len(lines) == 1 and lines[0].lstrip()[:1] not in ("{", "[") and not headerless_rows(sample)
-
-
 # ---- the kind of a plain table -----------------------------------------------------------------------------------
 
 _ROLES = {role: set(expanded(spec)) for role, spec in _KINDS["roles"].items()}
@@ -408,9 +400,8 @@ def _in_cells(sample: Sample) -> tuple[Choice, ...]:
             if name != "user_id" and all(holds_ids(row[name]) for row in rows):
                 fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
                 short = one_line(name, 60)
-                meaning = (
-                    f"lists in the cells of “{short}”, with a FILE.toml that says: lists = {{ {fields} }}"
-                )
+                toml = f"lists = {{ {fields} }}"
+                meaning = f"lists in the cells of “{short}”, with a FILE.toml that says: {toml}"
                 found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
     return tuple(found[:4])
 
@@ -546,6 +537,8 @@ class FilesByKind:
             except InputError:
                 unknown.append(path.name)
                 continue
+            lines = [line for line in sample.text.splitlines() if line.strip()]
+            only_names = len(lines) == 1 and lines[0].lstrip()[0] not in "{[" and not headerless_rows(sample)
             kinds = {part: layout for part, layout in layouts.items() if part == (kind or part)}
             if choices and kind is None:
                 steps = "\n  ".join(("Say which:", *commands(path, self.project, choices)))
@@ -553,7 +546,7 @@ class FilesByKind:
                 questions.append(f"{path} {left}. {steps}")
             elif kind is not None and not kinds and any(choice.kind == kind for choice in choices):
                 found[kind].append(path)
-            elif any(layout.has_header for layout in kinds.values()) and only_a_header(sample):
+            elif any(layout.has_header for layout in kinds.values()) and only_names:
                 self.aside.append(f"{path} was not imported, because it has a header and no rows")
             elif not layouts:
                 unknown.append(path.name)

@@ -118,10 +118,8 @@ def _words(table: str, name: str, facts: Mapping[str, object]) -> str:
 
 def filled(record: str, facts: Mapping[str, object]) -> list[str]:
     """The parts of a record of this type (words.toml) whose first field is not empty."""
-    parts = _WORDS["records"][record]
-    return [
-        _format(part, (), facts) for part in parts if facts[next(f for _, f, _, _ in _FORM.parse(part) if f)]
-    ]
+    fields = {part: next(f for _, f, _, _ in _FORM.parse(part) if f) for part in _WORDS["records"][record]}
+    return [_format(part, (), facts) for part, field in fields.items() if facts[field]]
 
 
 def advice(lost: Mapping[str, int]) -> str:
@@ -330,9 +328,8 @@ class Times:
                 time = _iso(text)
             read = time.astimezone(timezone.utc).isoformat()
         except (ValueError, OverflowError):
-            form = (
-                "number" if _NUMBER.fullmatch(text) else "day" if _DAY_OR_MONTH_FIRST.match(text) else "other"
-            )
+            form = "day" if _DAY_OR_MONTH_FIRST.match(text) else "other"
+            form = "number" if _NUMBER.fullmatch(text) else form
             if form == "number" and text not in ("0", "-1") and len(self.unfit) < _MOST_KEPT:
                 self.unfit[text] += 1
             raise RowFault("bad timestamp", column=column, text=value, advice=_WORDS["times"][form]) from None
