@@ -396,8 +396,9 @@ class _Column(NamedTuple):
         return f"{', '.join(names[value] for value in order)} ({numbers}){either}"
 
     def _keep(self, unfit: Mapping[str, int], codes: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        kept = sum(self.counts[text] for text in codes)
-        meaning = f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"
+        kept, left = sum(self.counts[text] for text in codes), sum(unfit.values())
+        meaning = f"keep the {kept:,} that fit as they are, and leave out {left:,}"
+        meaning = meaning if kept else f"leave out these {left:,}, and keep what fits of the other aspects"
         return (("--keep-fitting", meaning),) if kept or self.expected.aspect else ()
 
     def _example(self, texts: Sequence[str], taken: Collection[float | None] = ()) -> tuple[str, str]:

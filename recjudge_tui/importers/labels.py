@@ -395,7 +395,8 @@ class LabelRows(NamedTuple):
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
-            raise RowFault("answer that does not fit", answer=token, what=what)
+            answer = token.removeprefix(codes.EITHER)
+            raise RowFault("answer that does not fit", answer=answer, what=what)
         if code.value is not None and math.isnan(code.value):
             name = token.removeprefix(codes.EITHER)
             return codes.Code(_system_in(name, ask.row["system_a"], ask.row["system_b"]))

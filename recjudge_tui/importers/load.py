@@ -553,17 +553,9 @@ class _File:
         given = Codebook(options.values, options.scale, options.keep_fitting, ours)
         stored, turned = dict(self.known.scales), frozenset(self.known.turned_scales)
         return LabelRows(
-            self._rows,
-            self._ids,
-            self.notes,
-            self.times,
-            part,
-            stored,
-            turned,
-            given,
-            self.known.case_of,
-            columns,
-        )
+            rows=self._rows, ids=self._ids, notes=self.notes, times=self.times, part=part, stored=stored,
+            turned=turned, given=given, case_of=self.known.case_of, columns=columns,
+        )  # fmt: skip
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
         """Store labels; answers to tasks for the person to whom they are assigned."""
@@ -620,11 +612,8 @@ class _File:
             systems = {"A": label.system_a, "B": label.system_b}
             said = systems.get(clash.label, "") or clash.label
             answer = f"answered {shown(said)}" if clash.label else "failed"
-            kind = (
-                "another answer to a task that is answered"
-                if of_task
-                else "another verdict by the same rater"
-            )
+            again = "another verdict by the same rater"
+            kind = "another answer to a task that is answered" if of_task else again
             self.notes.skip(line, kind, label=label, answer=answer, origin=origin)
 
     def _task_answer(self, line: int, label: Label) -> None:
