@@ -507,7 +507,9 @@ def _text_at(record: Mapping[str, Any], column: str, name: str = "") -> str:
     value = record.get(column)
     if type(value) is str:
         return value
-    return cell(name or column, value_at(record, column) if value is None else value)
+    value = value_at(record, column) if value is None else value
+    refuse(isinstance(value, bool) and name in ("user_id", "item_id"), "not an id", name=name, text=value)
+    return cell(name or column, value)
 
 
 def taken(field: Field, record: Mapping[str, Any], request: Request, name: str = "") -> str:

@@ -274,7 +274,10 @@ def _done(request: Request, table: Table) -> Iterator[Row]:
             kinds[column] = kind
     own = [column for column, kind in kinds.items() if kind == kind_of(request.event_type)]
     asked = own or ([] if "type" in table.columns else list(kinds))
-    for line, row in chain(beginning, table.rows):
+    rows = chain(beginning, table.rows)
+    if not asked:
+        yield from rows
+    for line, row in rows:
         for column in asked:
             if row.get(column, "").strip().lower() in _NOT_DONE:
                 place = f"{request.path}:{request.notes.unit}{line}"
