@@ -156,6 +156,8 @@ CREATE TABLE scales (
   high REAL NOT NULL,
   words TEXT NOT NULL DEFAULT '[]',
   ordered INTEGER NOT NULL DEFAULT 1 CHECK (ordered IN (0, 1)),
+  -- whether the values were turned round, as those of later files then are
+  turned INTEGER NOT NULL DEFAULT 0 CHECK (turned IN (0, 1)),
   PRIMARY KEY (project_id, protocol, aspect, import_id)
 ) STRICT, WITHOUT ROWID;
 

@@ -92,7 +92,8 @@ class Label(NamedTuple):
     list, with `item_id` for an explanation. `value` is on the protocol's scale (A/Tie/B = 1/0/-1, A the first of the two by
     name), None if the answer failed. `context`, `served_at`: on which occasion; a `case_id` names the case. Without a
     `rater_kind` the name decides (`roles.kind_by_name`). `rule`: how it became a verdict. `scale`: its aspect's, where the
-    file gives one. `games`: the judgements of a pair by order, from which the value follows."""
+    file gives one. `games`: the judgements of a pair by order, from which the value follows. `turned`: the file names the
+    systems in the other order."""
 
     rater: str
     value: float | None
@@ -114,3 +115,4 @@ class Label(NamedTuple):
     flags: tuple[LabelFlag, ...] = ()
     task: str = ""
     case_id: int | None = None
+    turned: bool = False

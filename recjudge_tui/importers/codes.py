@@ -7,12 +7,13 @@ fits as well, nor when it fits only some of the answers, apart from a few strays
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
@@ -35,6 +36,9 @@ _MUCH, _SLIGHTLY, _NOISE = (frozenset(_WORDS[name]) for name in ("much", "slight
 _NOUNS = "|".join(_WORDS["nouns"])
 _NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
+# a number at the beginning of an answer, perhaps with a comma before its fraction
+_BEGINS = re.compile(r"[+-]?\d+(?:\.\d+|(,\d+)(?=\s*$))?(?![\w,.])", re.ASCII)
+_NUMBER_ALONE = r"""value = { column = "value", pattern = '^-?[\d.]+' }"""
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
 
 
@@ -49,7 +53,8 @@ class Code(NamedTuple):
 class Expected(NamedTuple):
     """The answers that a column may have: those of a `pair`, the `labels` of a list, `scores`, or a pair's in the order
     `shown` of an exported task. `names`: value -> its label; `words`: other ways to write them; `scale`: of scores, None for
-    any number. `sides`: the names of the columns of the two systems, which an answer may repeat.
+    any number. `sides`: the names of the columns of the two systems, which an answer may repeat. `aspect`: that of scores
+    where the file has several, for which a command's scale would count too.
     """
 
     form: Form
@@ -58,6 +63,7 @@ class Expected(NamedTuple):
     words: Mapping[str, float] = {}
     scale: Scale | None = None
     sides: tuple[str, str] = ("", "")
+    aspect: str = ""
 
 
 _Remarks = list[tuple[str, dict[str, float]]]
@@ -71,6 +77,12 @@ class Codebook(NamedTuple):
     ends: tuple[float, float] | None = None
     keep_fitting: bool = False
     ours: bool = False
+
+    def entry(self, text: str) -> str | None:
+        """The answer among `values` that this one is, in another spelling or as the same number; None for others."""
+        word, number = fold(text.removeprefix(EITHER)), number_of(text)
+        same = (old for old in self.values if number is not None and number_of(old) == number)
+        return next((old for old in self.values if fold(old) == word), next(same, None))
 
 
 class Reading(NamedTuple):
@@ -94,12 +106,12 @@ class Unclear(InputError):  # noqa: N818 - a question
         """What can be chosen, in words, each with the options of an import (`load.Options`) that say so."""
         found: list[tuple[str, dict[str, Any]]] = []
         for line, meaning in self.lines:
-            name, _, text = line.partition(" ")
+            name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
             if name == "--keep-fitting":
                 found.append((meaning, {"keep_fitting": True}))
             elif name == "--scale" and (ends := ends_of(text)) is not None:
                 found.append((meaning, {"scale": ends}))
-            elif name == "--values" and (values := values_of(text)) is not None:
+            elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
                 words = ", ".join(f"{old} = {new}" for old, new in values.items())
                 found.append((f"{words}: {meaning}", {"values": values}))
         return found
@@ -130,6 +142,11 @@ def is_few(lost: float, of: int) -> bool:
 def fold(text: str) -> str:
     """The answer as a word: in small letters, without brackets around it, underscores and hyphens as spaces."""
     return " ".join(text.lower().replace("_", " ").strip("[] \t\"'").split())
+
+
+def as_name(text: str) -> str:
+    """A system's name without what its spellings differ in."""
+    return fold(re.sub(r"\b-\b", " ", text.removeprefix(EITHER)))
 
 
 def number_of(text: str) -> float | None:
@@ -209,6 +226,11 @@ def place_of(word: str) -> Code | None:
     return {"1": Code(1.0), "2": Code(-1.0)}.get(match[1]) if match else None
 
 
+def code_of_name(name: str) -> Code | None:
+    """The code of a word that may be the name of a system, in any spelling."""
+    return side_of(fold(name)) or side_of(as_name(name)) or place_of(as_name(name))
+
+
 def _with_noun(word: str) -> Code | None:
     """`assistant a`, `the left list`."""
     if (match := _WITH_NOUN.fullmatch(word)) is None:
@@ -241,10 +263,8 @@ def _graded(word: str) -> Code | None:
 
 def _on_scale(text: str, scale: Scale | None) -> Code | None:
     if scale is not None and scale.words:
-        word = " ".join(text.lower().split())
-        return next(
-            (Code(v) for v, name in scale.names.items() if " ".join(name.lower().split()) == word), None
-        )
+        by_word = {" ".join(name.lower().split()): Code(value) for value, name in scale.names.items()}
+        return by_word.get(" ".join(text.lower().split()))
     value = number_of(text)
     if value is None:
         return Code(None) if fold(text) in FAILED else None
@@ -261,8 +281,6 @@ class _Column(NamedTuple):
 
     def reading(self) -> Reading:
         counts, expected, given = self
-        renamed = {fold(old): new for old, new in given.values.items()}
-        by_number = {number_of(old): new for old, new in given.values.items() if number_of(old) is not None}
         codes: dict[str, Code] = {}
         dropped: dict[str, int] = {}
         open_: dict[str, float] = {}
@@ -270,7 +288,7 @@ class _Column(NamedTuple):
         either: list[str] = []
         for text, rows in counts.items():
             number = number_of(text)
-            new = renamed.get(fold(text.removeprefix(EITHER)), by_number.get(number))
+            new = given.values.get(given.entry(text) or "")
             if new is not None and not new.strip():
                 dropped[text] = rows
             elif new is not None:
@@ -304,11 +322,9 @@ class _Column(NamedTuple):
             return code
         if (number := number_of(new)) is not None and number in expected.names:
             return Code(number)
-        answers = ", ".join(expected.names.values()) or (
-            expected.scale.described() if expected.scale else "a number"
-        )
-        title = f"“{one_line(new, 40)}” is not an answer of {expected.what}"
-        raise Unclear(title, f"The answers are {answers}.", self._example([text]))
+        title, answers = f"“{one_line(new, 40)}” is not an answer of {expected.what}", self._answers()
+        lines = () if expected.form == "scores" else (self._example([text]),)
+        raise Unclear(title, f"The answers are {answers}.", lines)
 
     def _numbered_sides(self, sides: Mapping[str, int]) -> dict[str, Code]:
         """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
@@ -316,14 +332,11 @@ class _Column(NamedTuple):
         if not found or not found <= {0, 1, 2} or found >= {0, 2}:
             return {}
         if found == {1} and not self.given.ours:
-            word = next(iter(sides))
+            ways = (("A", "it is the first system (system_a)"), ("B", "the second (system_b)"))
             raise Unclear(
-                f"“{one_line(word, 40)}” may be the first or the second of the pair",
+                f"“{one_line(next(iter(sides)), 40)}” may be the first or the second of the pair",
                 f"The answers are {shown_counts(self.counts)}: counted from 1 it is the first system, from 0 the second.",
-                (
-                    (f"--values {word}=A", "it is the first system (system_a)"),
-                    (f"--values {word}=B", "the second (system_b)"),
-                ),
+                tuple((self._values((word, side) for word in sides), meaning) for side, meaning in ways),
             )
         first = 0 if 0 in found else 1
         return {text: Code(1.0 if number == first else -1.0) for text, number in sides.items()}
@@ -339,44 +352,64 @@ class _Column(NamedTuple):
             return {}
         if given.ends is not None and expected.form == "pair":
             return _along(open_, given.ends, remarks)
-        ours: Mapping[float, float] = {value: value for value in expected.names}
-        if expected.form == "shown":
-            ours = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
+        shown = {1.0: 1.0, 0.0: 0.0, 2.0: -1.0}
+        ours = shown if expected.form == "shown" else {value: value for value in expected.names}
+        # beside words, and what the command says, a number may be the code of a missing answer
+        mixed = not given.ours and any(code.value is not None for code in words.values())
         # a few numbers among many that fit are strays, and do not make the others unclear
-        total = sum(counts.values())
-        likely = found - {
-            number for text, number in open_.items() if number not in ours and is_few(counts[text], total)
-        }
-        if (
-            not likely
-            or given.ours
-            or _are_ours(likely, expected, bool(words))
+        few = {number for text, number in open_.items() if is_few(counts[text], sum(counts.values()))}
+        likely = found - (few if mixed else few - set(ours))
+        if not likely or (mixed and given.keep_fitting):
+            return {}
+        # our own codes: of a pair 1 and -1, or -1 alone, of three labels 0 and 2, of an order 2, or 1 alone
+        proven = likely == {-1.0} or {min(ours), max(ours)} <= likely
+        if expected.form == "shown":
+            proven = 2.0 in likely or likely == {1.0}
+        fits = {text: Code(ours[number]) for text, number in open_.items() if number in ours}
+        if not mixed and (
+            given.ours
+            or (proven and likely <= set(ours))
             or (given.keep_fitting and likely & set(ours) and not likely <= set(ours))
         ):
-            return {text: Code(ours[number]) for text, number in open_.items() if number in ours}
-        graded = (
-            all(map(float.is_integer, likely))
-            and min(likely) < 0 < max(likely)
-            and max(map(abs, likely)) == 3
-        )
-        if expected.form == "pair" and graded and likely == found:
+            return fits
+        whole, furthest = all(map(float.is_integer, likely)), max(map(abs, likely))
+        graded = expected.form == "pair" and whole and furthest == 3 and min(likely) < 0 < max(likely)
+        if graded and likely == found and not mixed:
             remarks.append(("strengths", {}))
             degrees = {3.0: "much", 1.0: "slightly"}
             return {
                 text: Code(float((number > 0) - (number < 0)), strength=degrees.get(abs(number), ""))
                 for text, number in open_.items()
             }
-        fitting = {text: Code(number) for text, number in open_.items() if number in expected.names}
-        unfit = {text: counts[text] for text in open_ if text not in fitting}
-        partly = bool(unfit and fitting)
         # strays do not hide the reading of the others
-        readings = dict.fromkeys((*_readings(likely, expected), *_readings(found, expected)))
+        readings = [*self._readings(likely), *self._readings(found)]
+        if mixed:
+            own = self._values((text, expected.names[code.value or 0.0]) for text, code in fits.items())
+            readings = [(own, "our own numbers")] if fits.keys() == open_.keys() else readings
+            readings.append((self._values((text, "") for text in open_), "no answer"))
+        unfit = {text: counts[text] for text in open_ if mixed or text not in fits}
+        partly = bool(unfit and (fits or words))
         title = f"the numbers of {expected.what} can be read in more than one way"
         raise Unclear(
             f"only some answers of {expected.what} fit" if partly else title,
             f"It has {shown_counts(counts)}. The answers are {self._answers()}.",
-            (*readings, *(self._keep(unfit, {**words, **fitting}) if partly else ())),
+            (*dict.fromkeys(readings), *(self._keep(unfit, words if mixed else fits) if partly else ())),
         )
+
+    def _readings(self, found: set[float]) -> Iterator[tuple[str, str]]:
+        """The ways to read all of these numbers, each with its meaning."""
+        form, (first, last) = self.expected.form, _usual_ends(found)
+        for reading in _WORDS["readings"]:
+            if reading["form"] == form and found <= set(reading.get("numbers", found)):
+                for pairs, meaning in reading["ways"].items():
+                    yield self._values(pair.split("=") for pair in pairs.split(",")), meaning
+        if form == "labels":
+            yield f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)"
+            yield f"--scale {last:g}..{first:g}", f"the same, where {first:g} is the best"
+        elif form == "pair" and not found <= {-1.0, 0.0, 1.0}:
+            meaning = f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
+            yield f"--scale {first:g}..{last:g}", meaning
+            yield f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
 
     def _answers(self) -> str:
         form, names, scale = self.expected.form, self.expected.names, self.expected.scale
@@ -394,64 +427,77 @@ class _Column(NamedTuple):
         return f"{', '.join(names[value] for value in order)} ({numbers}){either}"
 
     def _keep(self, unfit: Mapping[str, int], codes: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        kept = sum(self.counts[text] for text in codes)
-        meaning = f"keep the {kept:,} that fit as they are, and leave out {sum(unfit.values()):,}"
-        return (("--keep-fitting", meaning),) if kept else ()
+        kept, left = sum(self.counts[text] for text in codes), sum(unfit.values())
+        meaning = f"keep the {kept:,} that fit as they are, and leave out {left:,}"
+        meaning = meaning if kept else f"leave out these {left:,}, and keep what fits of the other aspects"
+        return (("--keep-fitting", meaning),) if kept or self.expected.aspect else ()
 
-    def _example(
-        self, texts: Collection[str], codes: Mapping[str, Code] = MappingProxyType({})
-    ) -> tuple[tuple[str, str], ...]:
+    def _example(self, texts: Sequence[str], taken: Collection[float | None] = ()) -> tuple[str, str]:
+        """The option with the likely meanings of answers: a label that the word begins with, or of a pair the last one left;
+        else all to choose from."""
         form, names = self.expected.form, self.expected.names
         meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
-        taken = {names.get(code.value) for code in codes.values() if code.value is not None}
-        left = [name for name in meanings if name not in taken]
-        meanings = left if len(left) >= len(texts) else meanings
-        pairs = ",".join(f"{one_line(text, 40)}={name}" for text, name in zip(texts, meanings, strict=False))
-        line = (f"--values {pairs}", "for example; an empty meaning (WORD=) leaves an answer out")
-        return () if form == "scores" else (line,)
+        left = set(meanings) - {names.get(value) for value in taken if value is not None}
+        last = left if form == "pair" and len(left) == len(texts) == 1 else meanings
+        said = {}
+        for text in texts[:8]:
+            begins = (m for m in meanings if re.match(m if m[1:] else rf"{m}(?![^\W_])", text, re.IGNORECASE))
+            said[text] = next(begins, "") or "|".join(last)
+        return self._values(said.items()), "for example; an empty meaning (WORD=) leaves an answer out"
 
     def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
-        expected, counts = self.expected, self.counts
-        lines = self._example(unfit, codes)
+        expected, counts, ends, aspect = self.expected, self.counts, self.given.ends, self.expected.aspect
         numbers = {number for text in counts if (number := number_of(text)) is not None}
-        if expected.form == "scores" and numbers and not (expected.scale and expected.scale.words):
+        begun = {t: match for t in unfit if number_of(t) is None and (match := _BEGINS.match(t))}
+        scores = expected.form == "scores" and not (expected.scale and expected.scale.words)
+        if scores and any(match[1] for match in begun.values()):
+            line = 'decimal = ","', "in a mapping: a comma stands before the fraction"
+        elif scores and begun:
+            rest = "” or “".join(dict.fromkeys(one_line(text[m.end() :], 30) for text, m in begun.items()))
+            line = _NUMBER_ALONE, f"in a mapping: only the number, without “{rest}”; or write it so"
+        elif numbers and (scores or (expected.form == "pair" and ends)):
             first, last = _usual_ends(numbers)
-            lines = ((f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"),)
+            if ends:
+                first, last = min(*ends, *numbers), max(*ends, *numbers)
+                first, last = (first, last) if ends[0] < ends[1] else (last, first)
+            line = f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"
+            if aspect:
+                meaning = "in a mapping (recjudge docs mapping), for this aspect alone; or a column scale in the table"
+                line = f"scale = {{ {json.dumps(aspect)} = [{first:g}, {last:g}] }}", meaning
         elif expected.form == "scores":
+            words = '["low", "high"]'
             meaning = "in a mapping, the words from the lowest to the highest (recjudge docs mapping)"
-            lines = (('scale = ["low", "high"]', meaning),)
+            line = f"scale = {f'{{ {json.dumps(aspect)} = {words} }}' if aspect else words}", meaning
+        else:
+            line = self._example(list(unfit), [code.value for code in codes.values()])
         return Unclear(
             f"only some answers of {expected.what} fit" if codes else f"no answer of {expected.what} fits",
             f"It has {shown_counts(counts)}. The answers are {self._answers()}, and {shown_counts(unfit)} do not fit.",
-            (*lines, *self._keep(unfit, codes)),
+            (line, *self._keep(unfit, codes)),
         )
 
-    def _either(self, either: Iterable[str]) -> Unclear:
-        words = [one_line(text.removeprefix(EITHER), 40) for text in either]
-        codes = [side_of(fold(word)) or place_of(fold(word)) or Code(0.0) for word in words]
-        names = ",".join(f"{word}=name" for word in words)
-        sides = ",".join(f"{word}={'BA'[code.value == 1]}" for word, code in zip(words, codes, strict=True))
+    def _either(self, either: Sequence[str]) -> Unclear:
+        sides = {}
+        for text in either:
+            code = code_of_name(text.removeprefix(EITHER))
+            sides[text] = "Tie" if code is None or not code.value else "BA"[code.value > 0]
         return Unclear(
             "an answer is a side of the pair, and the name of the other system",
             f"It has {shown_counts({text: self.counts[text] for text in either})}.",
             (
-                (f"--values {names}", "it is the name of a system"),
-                (f"--values {sides}", "it is the side: A is system_a, B is system_b"),
+                (self._values((text, "name") for text in either), "it is the name of a system"),
+                (self._values(sides.items()), "it is the side: A is system_a, B is system_b"),
             ),
         )
 
+    def _values(self, meanings: Iterable[tuple[str, str]]) -> str:
+        """The option that gives answers these meanings, beside those that were given."""
+        pairs = {**self.given.values, **{text.removeprefix(EITHER): new for text, new in meanings}}
+        escaped = (re.sub("([,=])", r"\\\1", " ".join(old.split())) for old in pairs)
+        return f"--values {shlex.quote(','.join(map('='.join, zip(escaped, pairs.values(), strict=True))))}"
+
 
 # ---- numbers -----------------------------------------------------------------------------------------------------
-
-
-def _are_ours(found: set[float], expected: Expected, has_words: bool) -> bool:
-    """Whether our own codes are the only reading: -1 shows those of a pair, 0 and 2 together those of three labels."""
-    if expected.form == "pair":
-        return (-1.0 in found and found <= {-1.0, 0.0, 1.0}) or (found == {0.0} and has_words)
-    if expected.form == "shown":
-        return found <= {0.0, 1.0, 2.0} and found not in ({0.0}, {0.0, 1.0})
-    values = set(expected.names)
-    return found <= values and {min(values), max(values)} <= found
 
 
 def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Remarks) -> dict[str, Code]:
@@ -467,39 +513,6 @@ def _along(open_: Mapping[str, float], ends: tuple[float, float], remarks: _Rema
             codes[text] = Code(value, strength="" if not value or (far == 1 and high - low <= 2) else degree)
     remarks.append(("along", {"first": ends[0], "last": ends[1], "middle": middle}))
     return codes
-
-
-def _readings(found: set[float], expected: Expected) -> Iterator[tuple[str, str]]:
-    """The ways to read all of these numbers, each with its meaning."""
-    whole, (first, last) = all(map(float.is_integer, found)), _usual_ends(found)
-    if expected.form == "shown":
-        yield "--values 1=first,2=second", "the list shown first, the list shown second"
-        yield "--values 0=first,1=second", "counted from 0"
-    elif expected.form == "labels":
-        names = [expected.names[value] for value in sorted(expected.names)]
-
-        def values(numbers: Iterable[float], words: Iterable[str]) -> str:
-            pairs = zip(numbers, words, strict=False)
-            return f"--values {','.join(f'{number:g}={word}' for number, word in pairs)}"
-
-        if found <= set(expected.names):
-            yield values(sorted(expected.names), names), "our own numbers"
-        if found <= {1.0, 2.0, 3.0}:
-            yield values((1, 2, 3), names), "counted from 1"
-            yield values((1, 2, 3), reversed(names)), "1 is the best"
-        if found <= {0.0, 1.0}:
-            yield values((0, 1), (names[0], names[-1])), "no and yes"
-        yield f"--scale {first:g}..{last:g}", "scores on a scale of their own (protocol absolute)"
-        yield f"--scale {last:g}..{first:g}", f"the same, where {first:g} is the best"
-    else:
-        for ways in _WORDS["readings"]:
-            if found <= set(ways["numbers"]):
-                codes = ((name, meaning) for name, meaning in ways.items() if name != "numbers")
-                yield from ((f"--values {code}", meaning) for code, meaning in codes)
-        if max(found) > 1 or min(found) < -1 or not whole:
-            meaning = f"a scale from A ({first:g}) to B ({last:g}), its middle is a tie"
-            yield f"--scale {first:g}..{last:g}", meaning
-            yield f"--scale {last:g}..{first:g}", f"the same from B to A: {last:g} means that A is better"
 
 
 _USUAL = (

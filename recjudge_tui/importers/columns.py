@@ -92,9 +92,7 @@ def two_game_columns(columns: Collection[str]) -> bool:
     return "verdict_1" in columns and "verdict_2" in columns
 
 
-_NUMBERED = re.compile(
-    r"(|rec|recs|item|itemid|top|rank|pos|position|recommendation|recommended|iid)(\d{1,6})"
-)
+_NUMBERED = re.compile(r"(|recs?|item|itemid|top|rank|pos|position|recommendation|recommended|iid)(\d{1,6})")
 
 
 def _series(columns: Collection[str]) -> list[dict[int, str]]:
@@ -117,9 +115,7 @@ def numbered(columns: Collection[str]) -> list[str]:
     return []
 
 
-_LENGTH = re.compile(
-    r"(top|rec|recs|recommendation|recommendations|recommended)\d+(items|recs|recommendations)?"
-)
+_LENGTH = re.compile(r"(top|recs?|recommendations?|recommended)\d+(items|recs|recommendations)?")
 
 
 def named_by_length(columns: Collection[str]) -> str:

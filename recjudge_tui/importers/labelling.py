@@ -72,9 +72,8 @@ def by_person(record: dict[str, Any]) -> dict[str, Any]:
         parts = ("responses", "responses.users", "responses.status")
         columns = {name: [record.get(f"{name}.{part}") or () for part in parts] for name in flat}
         names = ("value", "user_id", "status")
-        questions = {
-            q: [dict(zip(names, e, strict=True)) for e in zip_longest(*c)] for q, c in columns.items()
-        }
+        entries_of = {question: zip_longest(*cells) for question, cells in columns.items()}
+        questions = {q: [dict(zip(names, e, strict=True)) for e in found] for q, found in entries_of.items()}
     people: dict[str, dict[str, Any]] = {}
     for question, entries in questions.items():
         for entry in entries if isinstance(entries, list) else ():
@@ -82,7 +81,5 @@ def by_person(record: dict[str, Any]) -> dict[str, Any]:
                 who = {"user_id": entry.get("user_id"), "status": entry.get("status")}
                 values = people.setdefault(repr(who), {**who, "values": {}})["values"]
                 values[question] = {"value": entry.get("value")}
-    rest = {
-        key: value for key, value in record.items() if ".responses" not in key and ".suggestion" not in key
-    }
+    rest = {k: value for k, value in record.items() if ".responses" not in k and ".suggestion" not in k}
     return {**rest, "responses": list(people.values())}

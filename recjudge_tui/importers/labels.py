@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
@@ -50,6 +50,7 @@ _DECISIVE = (
     "rater", "value", "aspect", "protocol", "system", "system_a", "system_b", "scale", "state", "rater_kind", "rule",
     _FIRST, "second", _1, _2,
 )  # fmt: skip
+_COUNTED = "rater aspect protocol context served_at system_a system_b wins ties losses".split()
 # the most rows of different meaning that are kept in memory
 _MOST_KEPT = 50_000
 _MOST_BATTLES = 1_000_000
@@ -59,6 +60,7 @@ LocatedLabel = tuple[int, Label]
 CaseOf = Callable[[str], Mapping[str, str] | None]
 # what answers are settled together: the form, the protocol, and of scores the aspect and the scale
 _Key = tuple[codes.Form, str, str, Scale | None]
+_Readings = Mapping[_Key, codes.Reading]
 # the decisive columns of the row, whether it answers an exported task and whether it names no item; and its decisive cells
 _Says = tuple[Any, ...]
 
@@ -87,7 +89,8 @@ class LabelRows(NamedTuple):
     """The rows of one file with plain column names, to be read twice, and what is needed to read them.
 
     `part`: the declaration that reads it, with its scales, and what A and B mean if the file says which system was shown
-    first. `stored`: (protocol, aspect) -> its scale in the project. `columns`: plain name -> the name in the file.
+    first. `stored`: (protocol, aspect) -> its scale in the project; `turned`: those that an earlier import turned round.
+    `columns`: plain name -> the name in the file.
     """
 
     rows: Callable[[Notes], Iterator[Row]]
@@ -96,20 +99,10 @@ class LabelRows(NamedTuple):
     times: Times
     part: Part
     stored: Mapping[tuple[str, str], Scale]
+    turned: Collection[tuple[str, str]]
     given: codes.Codebook
     case_of: CaseOf
     columns: Mapping[str, str]
-
-    def _scale(self, text: str, aspect: str) -> tuple[Scale | None, bool]:
-        """The scale that the cell `text`, the command or the mapping gives, and whether it was given for this aspect alone.
-        Raises RowFault for a cell that is not a scale."""
-        try:
-            own = scale_of_text(text) if text else self.part.scales.get(aspect)
-        except ValueError as error:
-            raise RowFault("no scale", f"{error}") from error
-        if own is None and (ends := self.given.ends):
-            return numbered(min(ends), max(ends)), False
-        return own or self.part.scale, own is not None
 
     def labels(self) -> Iterator[LocatedLabel]:
         """The labels; two judgements of one pair in both orders become one. Raises InputError where the answers can be read
@@ -124,21 +117,26 @@ class LabelRows(NamedTuple):
                     for token in filter(None, ask.tokens if ask.key else ()):
                         counts[cast(_Key, ask.key)][token] += rows
         readings: dict[_Key, codes.Reading] = {}
+        several, lost = sum(key[0] == "scores" for key in counts) > 1, None
         for key, answers in counts.items():
-            given = self.given if key[0] == "pair" else self.given._replace(ends=None)
             expected = self._expected(key)
+            expected = expected._replace(aspect=key[2]) if several else expected
             try:
-                readings[key] = codes.settle(answers, expected, given)
+                readings[key] = codes.settle(answers, expected, self.given)
             except codes.Unclear as unclear:
                 unclear.title = f"{self.notes.file}: {unclear.title}"
-                raise
+                if not (key[2] and several and self.given.keep_fitting):
+                    raise
+                readings[key], lost = codes.Reading({}, answers), unclear
             self._remark(readings[key], answers, expected)
-            if key[0] == "scores" and (ends := self.given.ends) and ends[0] > ends[1]:
-                self.notes.remark("turned", first=ends[1], last=ends[0])
-
+        if lost is not None and not any(reading.codes for reading in readings.values()):
+            raise lost
+        there = {self.given.entry(text) for answers in counts.values() for text in answers}
+        if idle := [shown(old) for old in self.given.values if old not in there]:
+            self.notes.remark("idle", answers=first_few(idle, 8))
         return _paired(self._read(readings))
 
-    def _read(self, readings: Mapping[_Key, codes.Reading]) -> Iterator[LocatedLabel]:
+    def _read(self, readings: _Readings) -> Iterator[LocatedLabel]:
         notes, line = self.notes, 0
 
         @lru_cache(maxsize=_MOST_KEPT)
@@ -199,7 +197,11 @@ class LabelRows(NamedTuple):
             try:
                 if counted := "wins" in row and holds_counts(row):
                     self._name_battles(row, line, notes)
-                    _refuse_twin(twins, row, line)
+                    *about, a, b, wins, ties, losses = (row.get(name, "").strip() for name in _COUNTED)
+                    there, before = twins.get((*about, b, a), (0, []))
+                    twin = before == [losses, ties, wins]
+                    refuse(twin, "same battles from the other side", line=there)
+                    twins.setdefault((*about, a, b), (line, [wins, ties, losses]))
                 if (name := get(CASE)) and (name := name.strip()):
                     row.update(_description(name, row, case_of(name)))
                 ids.tidy(line, row)
@@ -250,7 +252,15 @@ class LabelRows(NamedTuple):
                 key = ("scores", name, aspect, numbered(facts.low, facts.high))
             return _Ask("task", row, facts, key, (text,))
         if _both(row) or row.get(_FIRST):
-            return self._game_ask(row, no_item=no_item)
+            if not row.get("system_a") and row.get("second"):
+                row["system_a"], row["system_b"] = row[_FIRST], row["second"]
+            a, b = row.get("system_a", ""), row.get("system_b", "")
+            refuse(not (a and b), "half a pair:order")
+            texts = tuple("" if t in MISSING else t for t in ((row[_1], row[_2]) if _both(row) else (text,)))
+            refuse(not any(texts) and not _states_failure(row), "no value:of games")
+            facts = protocol_facts(self._protocol(row, aspect, None, no_item=no_item))
+            tokens = tuple(self._token(text, a, b, in_order=True) for text in texts)
+            return _Ask("game", row, facts, ("pair", "pairwise", "", None), tokens)
         facts, given, own = self._kind(row, no_item=no_item)
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
@@ -259,26 +269,28 @@ class LabelRows(NamedTuple):
         if facts.scores:
             key = ("scores", facts.name, aspect, own)
         elif facts.of_pairs:
-            key, text = ("pair", "pairwise", "", None), _token(text, row["system_a"], row["system_b"])
+            key, text = ("pair", "pairwise", "", None), self._token(text, row["system_a"], row["system_b"])
         return _Ask("answer", row, facts, key, (text,), given)
 
     def _kind(
         self, row: Mapping[str, str], *, no_item: bool
     ) -> tuple[ProtocolFacts, Scale | None, Scale | None]:
         """The protocol of a row, the scale that is given for its scores, and the one that they have. Raises RowFault."""
-        aspect = _aspect(row)
-        scale, of_aspect = self._scale(row.get("scale", ""), aspect)
+        aspect, ends = _aspect(row), self.given.ends
+        try:
+            text = row.get("scale", "")
+            of_aspect = scale_of_text(text) if text else self.part.scales.get(aspect)
+        except ValueError as error:
+            raise RowFault("no scale", f"{error}") from error
+        scale = of_aspect or (numbered(min(ends), max(ends)) if ends else self.part.scale)
         facts = protocol_facts(self._protocol(row, aspect, scale, no_item=no_item))
         if facts.scores:
             # of scores that stand alone nothing is known
             stands_alone = not row.get("protocol") and (no_item or not row.get("system"))
             own = None if stands_alone and facts.labels else numbered(facts.low, facts.high)
             return facts, scale, scale or self.stored.get((facts.name, aspect)) or own
-        if of_aspect and scale is not None:
-            labels = facts.labels.values()
-            raise RowFault(
-                "a scale that does not fit", facts=facts, labels=labels, aspect=aspect, scale=scale
-            )
+        labels = facts.labels.values()
+        refuse(of_aspect, "a scale that does not fit", facts=facts, labels=labels, aspect=aspect, scale=scale)
         return facts, None, None
 
     def _protocol(self, row: Mapping[str, str], aspect: str, scale: Scale | None, *, no_item: bool) -> str:
@@ -297,25 +309,22 @@ class LabelRows(NamedTuple):
         refuse(PROTOCOLS[named].of_pairs != bool(a), "half a pair:protocol", name=named)
         return named
 
-    def _game_ask(self, row: dict[str, str], *, no_item: bool) -> _Ask:
-        if not row.get("system_a") and row.get("second"):
-            row["system_a"], row["system_b"] = row[_FIRST], row["second"]
-        a, b = row.get("system_a", ""), row.get("system_b", "")
-        refuse(not (a and b), "half a pair:order")
-        texts: tuple[str, ...] = (row[_1], row[_2]) if _both(row) else (row.get("value", ""),)
-        texts = tuple("" if text in MISSING else text for text in texts)
-        refuse(not any(texts) and not _states_failure(row), "no value:of games")
-
-        def token(text: str) -> str:
-            letter = codes.side_of(codes.fold(text))
-            if text in (a, b) and (
-                letter is None or letter.means != "letter" or self.part.sides == "systems"
-            ):
-                return codes.NAMED_A if text == a else codes.NAMED_B
+    def _token(self, text: str, a: str, b: str, *, in_order: bool = False) -> str:
+        """The answer of a row about a pair: a mark where it names one of the systems, or may. `in_order`: a letter is then
+        that of a system or of what was shown."""
+        value, written, name = _system_in(text, a, b), text in (a, b), codes.as_name(text)
+        word = codes.side_of(codes.fold(text))
+        letter = in_order and word is not None and word.means == "letter"
+        if not value or (letter and not (written and self.part.sides == "systems")):
             return text
-
-        facts = protocol_facts(self._protocol(row, _aspect(row), None, no_item=no_item))
-        return _Ask("game", row, facts, ("pair", "pairwise", "", None), tuple(map(token, texts)))
+        word = codes.code_of_name(text)
+        # a rare word for a tie, such as C, is no reason to doubt a name as it is written
+        rare = word is not None and not word.value and name not in ("tie", "ties", "draw")
+        sure = word is None or word.value == value or (written and (rare or in_order))
+        if self.given.entry(text) is not None or not (sure or self.given.ours):
+            # what the command says of a name counts
+            return codes.EITHER + text
+        return text if not sure else codes.NAMED_A if value > 0 else codes.NAMED_B
 
     # ---- the labels ----
 
@@ -331,16 +340,15 @@ class LabelRows(NamedTuple):
         about = (get("user_id", ""), get("item_id", ""), get("context", ""), time, note)
         found = _flags(flags.strip(), line, self.notes) if flags else ()
         task, case_id = get(TASK, "") if said.label.task else "", int(case) if case else None
-        return Label._make((*said.label[:12], *about, found, task, case_id))
+        return Label._make((*said.label[:12], *about, found, task, case_id, said.label.turned))
 
-    def _said(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> _Said:
+    def _said(self, line: int, ask: _Ask, readings: _Readings) -> _Said:
         """What such rows say. Raises RowFault, and InputError where the order of the systems leaves a doubt."""
         row, facts, state = ask.row, ask.facts, ask.row.get("state", "").lower().replace("_", " ")
         if ask.what == "game":
             return _Said(_decided(self._start(ask), self._games(line, ask, readings)))
-        if ask.what == "answer" and not (
-            row.get("system", "?") or row.get("system_a") or row.get("protocol")
-        ):
+        about = row.get("system", "?") or row.get("system_a") or row.get("protocol")
+        if ask.what == "answer" and not about:
             self.notes.remark("unnamed-system", protocol=facts.name)
         code = codes.Code(None) if ask.key is None else self._code(ask, ask.tokens[0], readings)
         value, scale, name = code.value, ask.key[3] if ask.key else None, ""
@@ -349,8 +357,10 @@ class LabelRows(NamedTuple):
             label = Label(row.get("rater", ""), value, _aspect(row), name, protocol=facts.name, task="yes")
             return _Said(label)
         if value is not None and facts.scores:
-            if (ends := self.given.ends) and ends[0] > ends[1]:
-                value = ends[0] + ends[1] - value
+            before = ask.scale is None and (facts.name, _aspect(row)) in self.turned
+            if scale is not None and ((scale.high, scale.low) == self.given.ends or before):
+                self.notes.remark("turned", scale=scale)
+                value = scale.low + scale.high - value
             name = scale.names[value] if scale is not None and scale.words else plain_number(value)
         elif value is not None:
             value = 0.0 - value if row.get("system_a", "") > row.get("system_b", "") else value
@@ -377,19 +387,22 @@ class LabelRows(NamedTuple):
             rater_kind=kind,
             rule=COUNTED if row.get("rule", "") == COUNTED else AS_GIVEN,
             scale=ask.scale,
+            turned=a > b,
         )
 
-    def _code(self, ask: _Ask, token: str, readings: Mapping[_Key, codes.Reading]) -> codes.Code:
+    def _code(self, ask: _Ask, token: str, readings: _Readings) -> codes.Code:
         assert ask.key is not None
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
-            raise RowFault("answer that does not fit", answer=token, what=what)
+            answer = token.removeprefix(codes.EITHER)
+            raise RowFault("answer that does not fit", answer=answer, what=what)
         if code.value is not None and math.isnan(code.value):
-            return codes.Code(1.0 if token.removeprefix(codes.EITHER) == ask.row["system_a"] else -1.0)
+            name = token.removeprefix(codes.EITHER)
+            return codes.Code(_system_in(name, ask.row["system_a"], ask.row["system_b"]))
         return code
 
-    def _games(self, line: int, ask: _Ask, readings: Mapping[_Key, codes.Reading]) -> tuple[Game, ...]:
+    def _games(self, line: int, ask: _Ask, readings: _Readings) -> tuple[Game, ...]:
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         # if the row does not say which system was shown first, the first verdict is for the order a, b
@@ -408,14 +421,14 @@ class LabelRows(NamedTuple):
         return tuple(games)
 
     def _game_value(
-        self, line: int, ask: _Ask, token: str, first: codes.Side, readings: Mapping[_Key, codes.Reading]
+        self, line: int, ask: _Ask, token: str, first: codes.Side, readings: _Readings
     ) -> float | None:
         code, systems = self._code(ask, token, readings), (ask.row["system_a"], ask.row["system_b"])
         if not code.value or code.means == "side":
             return code.value
         if code.means == "place":
             return code.value * _SIGN[first]
-        named = None if token not in systems else 1.0 if token == systems[0] else -1.0
+        named = _system_in(token, *systems) or None
         if self.part.sides or (first == "a" and named in (None, code.value)):
             return code.value * (_SIGN[first] if self.part.sides == "shown" else 1.0)
         said = {"answer": token, "system": systems[code.value < 0], "first": systems[first == "b"]}
@@ -460,22 +473,13 @@ def _aspect(row: Mapping[str, str]) -> str:
     return OVERALL if aspect in MISSING else aspect
 
 
-@lru_cache(maxsize=4096)
-def _token(text: str, a: str, b: str) -> str:
-    """The answer of a row about a pair: a mark where it names one of the systems."""
-    word = codes.side_of(codes.fold(text))
+def _system_in(text: str, a: str, b: str) -> float:
+    """1 if an answer names the first of two systems, -1 for the second, as it is written or in another spelling; 0 if
+    neither or both. The label A is not another spelling of a system a."""
     if text in (a, b):
-        word = word or codes.place_of(codes.fold(text))
-        value = 1.0 if text == a else -1.0
-        # a rare word for a tie, such as C, is no reason to doubt a name
-        rare = word is not None and not word.value and codes.fold(text) not in ("tie", "ties", "draw")
-        if word is None or word.value == value or rare:
-            return codes.NAMED_A if value > 0 else codes.NAMED_B
-        return codes.EITHER + text
-    first, second = a.lower() == text.lower(), b.lower() == text.lower()
-    if first == second or word is not None:
-        return text
-    return codes.NAMED_A if first else codes.NAMED_B
+        return 1.0 if text == a else -1.0
+    name = "" if text in ("A", "B", "Tie") else codes.as_name(text)
+    return float((codes.as_name(a) == name) - (codes.as_name(b) == name))
 
 
 def _states_failure(row: Mapping[str, str]) -> bool:
@@ -501,17 +505,6 @@ def _description(name: str, row: Mapping[str, str], case: Mapping[str, str] | No
     return case
 
 
-def _refuse_twin(
-    seen: dict[tuple[str, ...], tuple[int, list[str]]], row: Mapping[str, str], line: int
-) -> None:
-    """Raise RowFault for a row with the systems and counts of an earlier one, both swapped."""
-    names = "rater aspect protocol context served_at system_a system_b wins ties losses".split()
-    *about, a, b, wins, ties, losses = (row.get(name, "").strip() for name in names)
-    there, counts = seen.get((*about, b, a), (0, []))
-    refuse(counts == [losses, ties, wins], "same battles from the other side", line=there)
-    seen.setdefault((*about, a, b), (line, [wins, ties, losses]))
-
-
 def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
     """The labels; two of one rater on one case in both orders are merged into one, at the position of the second."""
     waiting: dict[tuple[object, ...], LocatedLabel] = {}
@@ -534,6 +527,12 @@ def _paired(labels: Iterator[LocatedLabel]) -> Iterator[LocatedLabel]:
         else:
             yield line, label
     yield from waiting.values()
+
+
+def in_both_orders(label: Label) -> Label:
+    """What follows from an answer, and from the opposite one that was given in the other order of the systems."""
+    value = (label.value or 0.0) * (-1.0 if label.turned else 1.0)
+    return _decided(label, (Game("a", value), Game("b", 0.0 - value)))
 
 
 def _decided(label: Label, games: tuple[Game, ...]) -> Label:

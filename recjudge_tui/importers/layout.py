@@ -172,7 +172,7 @@ class Field(Spec):
 class When(Spec):
     """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in
     JSON (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
-    its name or its folder, by files beside it.
+    its name, by files that are not beside it.
     """
 
     has: Texts = ()
@@ -186,8 +186,6 @@ class When(Spec):
     found: Pattern = ""
     no_text: Pattern = ""
     name: Pattern = ""
-    folder: Pattern = ""
-    beside: Texts = ()
     not_beside: Texts = ()
 
     def fits(self, sample: Sample) -> bool:
@@ -209,8 +207,6 @@ class When(Spec):
             and all(re.search(wanted, text) for wanted in (self.text, self.found))
             and not (self.no_text and re.search(self.no_text, text))
             and re.search(self.name, bare_name(path), re.IGNORECASE) is not None
-            and re.search(self.folder, path.absolute().parent.name, re.IGNORECASE) is not None
-            and all(path.with_name(name).is_file() for name in self.beside)
             and not any(path.with_name(name).is_file() for name in self.not_beside)
         )
 
@@ -389,9 +385,8 @@ def _take_answers(table: dict[str, Any], fields: Mapping[str, Any]) -> None:
         _refuse_if(given and clash, f"has {what}, so it cannot have “{clash}” too")
     several = bool(raters) + bool(aspects) + bool(cases) > 1
     _refuse_if(several, "has more than one of raters, aspects and cases")
-    answers = [
-        ({"rater": rater, "aspect": aspect}, f) for rater, own in raters.items() for aspect, f in own.items()
-    ]
+    by_rater = ((rater, *pair) for rater, own in raters.items() for pair in own.items())
+    answers = [({"rater": rater, "aspect": aspect}, field) for rater, aspect, field in by_rater]
     answers += [({"aspect": aspect}, field) for aspect, field in aspects.items()]
     if isinstance(cases, str):
         groups = re.compile(compiles(cases)).groups
@@ -512,7 +507,9 @@ def _text_at(record: Mapping[str, Any], column: str, name: str = "") -> str:
     value = record.get(column)
     if type(value) is str:
         return value
-    return cell(name or column, value_at(record, column) if value is None else value)
+    value = value_at(record, column) if value is None else value
+    refuse(isinstance(value, bool) and name in ("user_id", "item_id"), "not an id", name=name, text=value)
+    return cell(name or column, value)
 
 
 def taken(field: Field, record: Mapping[str, Any], request: Request, name: str = "") -> str:
@@ -587,9 +584,10 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
         notes.remark("counted-rows", text=text)
 
 
-def _rows_of(
-    part: Part, request: Request, counts: Mapping[str, Counter[str]]
-) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+_Reader = Callable[[Mapping[str, Any]], list[dict[str, str]]]
+
+
+def _rows_of(part: Part, request: Request, counts: Mapping[str, Counter[str]]) -> _Reader:
     """A function that makes the rows of one record, and remembers what is read only once. It raises RowFault."""
     seen: set[tuple[str, ...]] = set()
     users: set[str] = set()
@@ -637,7 +635,7 @@ def _rows_of(
     return rows
 
 
-def _answers_of(part: Part, request: Request) -> Callable[[Mapping[str, Any]], list[dict[str, str]]]:
+def _answers_of(part: Part, request: Request) -> _Reader:
     """A function that makes the rows of one answer in a labelling tool's export: every field of the task under its own name,
     and what the tool recorded; a mapping with the tool as its layout names other fields. Raises InputError for one that does
     not fit; the function raises RowFault."""
@@ -788,7 +786,8 @@ def missing_columns(
     elif kind == "lists" and "item_id" in missing and reason:
         name = "no-column:gap"
     else:
-        name = {"system": "no-column:system", "type": "no-column:type"}.get(" ".join(missing), name)
+        alone = {"system": "no-column:system", "type": "no-column:type", "rater": "no-column:rater"}
+        name = alone.get(" ".join(missing), name)
     columns = f"column{'s' * (len(missing) > 1)} {', '.join(missing)}"
     return refusal(
         name, path=request.path, columns=columns, names=table.original, kind=kind, needed=COLUMNS[kind].required,

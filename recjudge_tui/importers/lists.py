@@ -8,6 +8,7 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    _Numbers = npt.NDArray[np.int64]
 _NO_SCORE = float("nan")
 # elements that are made Python's at once
 _AT_ONCE = 10_000
@@ -300,9 +302,7 @@ class _Lists:
         return (ranks - start) // step + (start > 0)
 
 
-def _rising(
-    scores: npt.NDArray[np.float64], lists: npt.NDArray[np.int64], order: npt.NDArray[np.int64]
-) -> int:
+def _rising(scores: npt.NDArray[np.float64], lists: _Numbers, order: _Numbers) -> int:
     """The number of lists whose scores (NaN: none) rise from one place to the next, if two do and scores fall in no list;
     else 0. `lists`: the list of each score; `order` sorts both by list and place; all (n,)."""
     import numpy as np
@@ -388,7 +388,10 @@ def _elements(text: str) -> list[tuple[str, str]]:
         ranked = sorted(by_id, key=lambda item: -number(item[1], "score"))
         return [(item.strip(), score) for item, score in ranked]
     if isinstance(elements, list):
-        return [_place(element) for element in _by_rank(elements)]
+        # an object may name its rank
+        with suppress(AttributeError, RowFault):
+            elements.sort(key=lambda element: whole(_first(element, RANK), "rank"))
+        return [_place(element) for element in elements]
     if _SCORED_LIST.fullmatch(bare):
         return [(item.strip(" '\""), score.strip(" '\"")) for item, score in re.findall(_SCORED, bare)]
     refuse(_MIXED.search(outline, 1), "not a list:items", text=text)
@@ -405,15 +408,6 @@ def _of_python(text: str) -> Any:
         return decoded(json.dumps(ast.literal_eval(text)))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-
-
-def _by_rank(elements: list[Any]) -> list[Any]:
-    """The objects of a list by their ranks if all have one; any other list as it is."""
-    try:
-        ranks = [whole(_first(element, RANK), "rank") for element in elements]
-    except (AttributeError, RowFault):
-        return elements
-    return [element for _, element in sorted(zip(ranks, elements, strict=True), key=lambda pair: pair[0])]
 
 
 def _place(element: Any) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
 from recjudge_tui.importers.images import ItemImages
-from recjudge_tui.importers.labels import LabelRows
+from recjudge_tui.importers.labels import LabelRows, in_both_orders
 from recjudge_tui.importers.layout import Declaration, Part, Request, beginning, load_declaration
 from recjudge_tui.importers.lists import LocatedSlate, list_owner, slates_of
 from recjudge_tui.importers.reader import (
@@ -58,6 +58,7 @@ from recjudge_tui.importers.values import (
     refusal,
     refuse,
     shown,
+    stop_if,
 )
 from recjudge_tui.store import imports
 from recjudge_tui.store.cases import label_columns
@@ -68,7 +69,7 @@ from recjudge_tui.store.histories import held_out_copies, mark_copies
 from recjudge_tui.store.people import close_answered, task_by_token
 from recjudge_tui.store.projects import create_project, find_project
 from recjudge_tui.store.raters import ensure_rater, rater_kind
-from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales
+from recjudge_tui.store.ratings import add_scale, scale_source, stored_scales, turned_scales
 from recjudge_tui.store.verdicts import COUNTED
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
@@ -84,10 +85,6 @@ _LARGE = 20_000_000
 _COLUMNS_SHOWN = 600
 _FRACTION = re.compile(r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", re.ASCII)
 
-# votes that were left out, as they are counted
-_REPEATED = "repeated vote"
-_ANOTHER_VERDICT = "another verdict by the same rater"
-_ANSWERED = "another answer to a task that is answered"
 # option -> the kinds that it applies to, its name in a command, what it is for
 APPLIES: dict[str, tuple[Sequence[ImportKind], str, str]] = {
     "system": (SYSTEM_KINDS, "--system", "It names the system of lists or explanations."),
@@ -196,8 +193,15 @@ def import_files(
                 files.append(job.imported(contents[path], since, several=len(paths) > 1))
                 found.append(request.notes)
         if kind == "events":
-            mark_copies(db, known.project_id, [s.import_id for s in files if s.import_id is not None])
-            facts = tuple(held_out_copies(db, known.project_id).sentences)
+            new = [s.import_id for s in files if s.import_id is not None]
+            mark_copies(db, known.project_id, new)
+            facts = tuple(
+                f"{count:,} of the events of import {one} are already in import {source}: they count twice, unless one"
+                f" is undone (recjudge imports undo {one})"
+                for one in new
+                for source, count in imports.events_before(db, known.project_id, one).items()
+            )
+            facts += tuple(held_out_copies(db, known.project_id).sentences)
         refuse_changed()
     return ImportSummary(
         project=project.strip(),
@@ -235,7 +239,8 @@ class _Known:
 
     `ids` (by what) are those that the project describes, `mentioned` (by column) those that any of its data name; `content`
     (by what): id -> (fingerprint, import). `raters` and `cases`: those named by labels so far. `scales`: (protocol, aspect)
-    -> the scale of its own that it has; `scaled`: those given so far, by import.
+    -> the scale of its own that it has; `turned_scales`: those whose values are turned round; `scaled`: those given
+    so far, by import. `turned`: hashes of answers whose row has the systems in the other order than the case.
     """
 
     def __init__(self, db: Database, project_id: int) -> None:
@@ -246,7 +251,9 @@ class _Known:
         self.raters: dict[tuple[str, str | None], int] = {}
         self.cases: dict[tuple[str, ...], imports.LabelledCase] = {}
         self.scales = dict(stored_scales(db, project_id))
+        self.turned_scales = turned_scales(db, project_id)
         self.scaled = set[tuple[int, str, str]]()
+        self.turned = set[int]()
         self.no_items_noted = False
 
     def mentioned(self, column: str) -> set[str]:
@@ -254,9 +261,8 @@ class _Known:
 
     def case_of(self, case_id: str) -> dict[str, str] | None:
         """The columns of a label that describe a case; None if the project has no case of this id."""
-        if not (case_id.isascii() and case_id.isdigit() and len(case_id) < 16):
-            return None
-        return label_columns(self.db, self.project_id, int(case_id))
+        possible = case_id.isascii() and case_id.isdigit() and len(case_id) < 16
+        return label_columns(self.db, self.project_id, int(case_id)) if possible else None
 
 
 class _File:
@@ -295,15 +301,17 @@ class _File:
         self.part = layout.part(sample, kind)
         if options.where and not layout.takes_where:
             raise misuse("no-where", name=name, layout=layout.name)
-        if options.system is None and several and kind in SYSTEM_KINDS and self._names_no_system():
+        wanted = wanted_columns(kind)
+        header = mapping.header if mapping and mapping.header else header_of(sample.text, wanted)
+        named = self.part.fields if self.part else wanted.renamed(header) if layout is PLAIN else ("system",)
+        if options.system is None and several and kind in SYSTEM_KINDS and "system" not in named:
             system = stem(path)
             self.request = self.request._replace(system=system)
             self.notes.remark("no-system", system=system)
-        named = f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
-        how = options._replace(system=self.request.system).how(named)
-        held_out = (
-            kind == "events" and layout.split_by_name and not options.event_type and is_test_split(Path(name))
-        )
+        how = f"mapping {mapping.name} {mapping.digest[:8]}" if mapping else layout.name
+        how = options._replace(system=self.request.system).how(how)
+        by_name = kind == "events" and layout.split_by_name and not options.event_type
+        held_out = by_name and is_test_split(Path(name))
 
         def is_read_alike(import_id: int, earlier_path: str) -> bool:
             """Whether an earlier import of the same bytes held its events out if and only if this one does."""
@@ -312,11 +320,7 @@ class _File:
 
         earlier = imports.same_import(db, project_id, kind, how, contents.sha256, is_read_alike)
         # the same table may name images that have changed
-        if (
-            earlier is not None
-            and not imports.is_displaced(db, earlier, kind)
-            and not brought_images(db, earlier)
-        ):
+        if earlier and not (imports.is_displaced(db, earlier, kind) or brought_images(db, earlier)):
             self.pace.before += contents.lines
             at = imports.imported_at(db, earlier)
             return FileSummary(path=name, layout=how, earlier=earlier, earlier_at=at)
@@ -330,14 +334,6 @@ class _File:
             self.notes.remark("times", units=units)
         self._refuse_losses()
         return self._finished(how)
-
-    def _names_no_system(self) -> bool:
-        """Whether the file, read in this way, has no column for the system."""
-        if self.part is not None:
-            return "system" not in self.part.fields
-        wanted, mapping = wanted_columns(self.kind), self.request.mapping
-        header = mapping.header if mapping and mapping.header else header_of(self.sample.text, wanted)
-        return self.layout is PLAIN and "system" not in wanted.renamed(header)
 
     def _store(self, *, held_out: bool) -> None:
         if self.kind == "lists":
@@ -372,10 +368,9 @@ class _File:
         first = next(rows, None)
         if first is None:
             return iter(())
-        if missing := missing_of(self.kind, first[1], request.system, request.event_type):
-            raise refusal(
-                "lacks", request=request, missing=missing, needed=COLUMNS[self.kind].required, names=first[1]
-            )
+        missing = missing_of(self.kind, first[1], request.system, request.event_type)
+        needed = COLUMNS[self.kind].required
+        stop_if(missing, "lacks", request=request, missing=missing, needed=needed, names=first[1])
         return chain([first], rows)
 
     def _ids(self, to: Notes | None = None) -> Ids:
@@ -388,8 +383,7 @@ class _File:
 
     def _keep(self, records: Sequence[Record]) -> None:
         """Keep the records as examples until there are enough."""
-        if len(self.examples) < EXAMPLES:
-            self.examples.extend(records[: EXAMPLES - len(self.examples)])
+        self.examples.extend(records[: max(0, EXAMPLES - len(self.examples))])
 
     # ---- items, users, explanations ----
 
@@ -404,7 +398,7 @@ class _File:
                 for name in columns.filled:
                     bare = get(name, "").strip()
                     said = f"{name} is {shown(bare) if bare else 'empty'}"
-                    refuse(not bare or (name == "text" and bare in MISSING), f"no {name}", said)
+                    refuse(not bare or (name in ("text", "title") and bare in MISSING), f"no {name}", said)
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
@@ -427,10 +421,10 @@ class _File:
         for line, record in batch:
             name, mark, import_id = record[0], imports.fingerprint(record), self.target.import_id
             before, source = content.get(name, (None, None))
-            outcome: imports.Outcome = (
-                "new" if source is None else "unchanged" if before == mark else "replaces"
-            )
-            if outcome == "replaces" and source is not None and source >= self.target.since:
+            outcome: imports.Outcome = "unchanged" if before == mark else "replaces"
+            if source is None:
+                outcome = "new"
+            elif outcome == "replaces" and source >= self.target.since:
                 outcome = "disagrees"
             self._count(line, outcome, source, record)
             if outcome != "disagrees":
@@ -555,17 +549,13 @@ class _File:
         original = tuple(header_of(self.sample.text, wanted))
         columns = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
         ours = self.part is None and original == LABEL_COLUMNS
+        columns = columns or dict(zip(wanted.renamed(original), original, strict=True))
+        given = Codebook(options.values, options.scale, options.keep_fitting, ours)
+        stored, turned = dict(self.known.scales), frozenset(self.known.turned_scales)
         return LabelRows(
-            rows=self._rows,
-            ids=self._ids,
-            notes=self.notes,
-            times=self.times,
-            part=part,
-            stored=dict(self.known.scales),
-            given=Codebook(options.values, options.scale, options.keep_fitting, ours),
-            case_of=self.known.case_of,
-            columns=columns or dict(zip(wanted.renamed(original), original, strict=True)),
-        )
+            rows=self._rows, ids=self._ids, notes=self.notes, times=self.times, part=part, stored=stored,
+            turned=turned, given=given, case_of=self.known.case_of, columns=columns,
+        )  # fmt: skip
 
     def _labels(self, batch: list[tuple[int, Label]]) -> None:
         """Store labels; answers to tasks for the person to whom they are assigned."""
@@ -581,8 +571,18 @@ class _File:
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        for (line, label), clash in zip(plain, imports.add_verdicts(self.target, given), strict=True):
-            self._count_label(line, label, clash)
+        clashes = imports.add_verdicts(self.target, given)
+        for (line, label), (rater, case, _), clash in zip(plain, given, clashes, strict=True):
+            # a number for each answer whose row has the systems in the other order than the case
+            answer, turned = hash((rater, case, label.aspect)), self.known.turned
+            if clash is None and label.turned:
+                turned.add(answer)
+            above = clash and clash.import_id == self.target.import_id and label.turned != (answer in turned)
+            opposite = above and clash and {clash.label, label.label} == {"A", "B"} and not label.games
+            if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
+                self.notes.skip(line, "both orders", label=label)
+            else:
+                self._count_label(line, label, clash)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
@@ -598,7 +598,7 @@ class _File:
         repeated = clash.import_id is not None and clash.import_id >= self.target.since
         self.repeats += repeated
         if clash.same and repeated:
-            self.notes.skip(line, _REPEATED, label=label)
+            self.notes.skip(line, "repeated vote", label=label)
         elif clash.same:
             self.unchanged += 1
         else:
@@ -609,8 +609,11 @@ class _File:
             if clash.import_id is not None:
                 above = clash.import_id == self.target.import_id
                 origin = "above in this file" if above else f"in import {clash.import_id}"
-            answer = f"answered {shown(clash.label)}" if clash.label else "failed"
-            kind = _ANSWERED if of_task else _ANOTHER_VERDICT
+            systems = {"A": label.system_a, "B": label.system_b}
+            said = systems.get(clash.label, "") or clash.label
+            answer = f"answered {shown(said)}" if clash.label else "failed"
+            again = "another verdict by the same rater"
+            kind = "another answer to a task that is answered" if of_task else again
             self.notes.skip(line, kind, label=label, answer=answer, origin=origin)
 
     def _task_answer(self, line: int, label: Label) -> None:
@@ -659,7 +662,13 @@ class _File:
         if (target.import_id, *key) not in self.known.scaled:
             self.known.scaled.add((target.import_id, *key))
             self.known.scales[key] = given
-            add_scale(target.db, target.project_id, target.import_id, *key, given)
+            # values that were turned round before are where no scale is given again
+            turned = (
+                key in self.known.turned_scales
+                if self.options.scale is None
+                else self.options.scale[0] > given.low
+            )
+            add_scale(target.db, target.project_id, target.import_id, *key, given, turned=turned)
             self.notes.remark("scale", label=label)
 
     def _remark_repeats(self) -> None:
@@ -689,9 +698,8 @@ class _File:
             quiet = self.request._replace(notes=Notes(notes.file))
             rows = beginning(self.layout.rows(quiet), "as the mapping reads them") if quiet.mapping else ""
             step = advice(lost) or "Check these rows and the kind given with --as."
-            raise refusal(
-                "nothing-fits", notes=notes, kind=self.kind, count=count, first=first, rows=rows, step=step
-            )
+            facts = {"kind": self.kind, "count": count, "first": first, "rows": rows, "step": step}
+            raise refusal("nothing-fits", notes=notes, **facts)
         if self.options.keep_fitting:
             lost.pop("answer that does not fit", None)
         count = sum(lost.values())

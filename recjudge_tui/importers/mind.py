@@ -87,7 +87,14 @@ def _lists(request: Request) -> Iterator[Row]:
     name = bare_name(request.path).removesuffix(".txt")
     system = request.system or re.sub("predictions?", "", name, flags=re.IGNORECASE).strip("._- ")
     stop_if(not system, "no-system", path=request.path)
-    behaviors = _behaviors_for(request)
+    given = [path for path in request.beside if lines_match(sample_of(path), _IMPRESSION)]
+    near = [path for path in given if path.parent == request.path.parent]
+    beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
+    paths = near or [path for path in given if not _is_training(path)] or given
+    paths = paths or [path for path in beside if path.is_file()][:1]
+    stop_if(not paths, "behaviors", path=request.path)
+    stop_if(len(paths) > 1, "several-behaviors", path=request.path, paths=paths)
+    behaviors = paths[0]
     impressions = _impressions(behaviors)
     passed: dict[str, _Impression] = {}
     for line, text in enumerate(text_lines(request.path), start=1):
@@ -107,9 +114,8 @@ def _lists(request: Request) -> Iterator[Row]:
                 passed[following.name] = following
         items = [item for item, _ in impression.items]
         if fault := _rank_fault(ranks, count := len(items)):
-            raise refusal(
-                "ranks", path=request.path, line=line, fault=fault, at=impression, of=behaviors, count=count
-            )
+            about = {"fault": fault, "at": impression, "of": behaviors, "count": count}
+            raise refusal("ranks", path=request.path, line=line, **about)
         best: dict[str, int] = {}
         for rank, item in sorted(zip(ranks, items, strict=True)):
             best.setdefault(item, rank)
@@ -130,18 +136,6 @@ def _rank_fault(ranks: list[int], candidates: int) -> str:
     twice = (f"rank {rank} occurs twice" for rank in ranks if ranks.count(rank) > 1)
     beyond = (f"rank {rank} of {candidates}" for rank in ranks if not 1 <= rank <= candidates)
     return next(chain(twice, beyond), "")
-
-
-def _behaviors_for(request: Request) -> Path:
-    """The file of impressions that belongs to the predictions: in the same command, else in the same folder."""
-    given = [path for path in request.beside if lines_match(sample_of(path), _IMPRESSION)]
-    near = [path for path in given if path.parent == request.path.parent]
-    beside = (request.path.with_name(name) for name in (BEHAVIORS, f"{BEHAVIORS}.gz"))
-    paths = near or [path for path in given if not _is_training(path)] or given
-    paths = paths or [path for path in beside if path.is_file()][:1]
-    stop_if(not paths, "behaviors", path=request.path)
-    stop_if(len(paths) > 1, "several-behaviors", path=request.path, paths=paths)
-    return paths[0]
 
 
 def _is_training(path: Path) -> bool:

@@ -32,8 +32,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, RecjudgeError
 from recjudge_tui.files import check_regular, scratch_folder
-from recjudge_tui.importers.values import Notes, Row, misuse, refusal, shown, stop_if, storable
+from recjudge_tui.importers.values import (
+    Notes,
+    Row,
+    RowFault,
+    first_few,
+    misuse,
+    refusal,
+    shown,
+    stop_if,
+    storable,
+)
 
+# the records of a file, each with its line or number
+_Records = Iterator[tuple[int, dict[str, Any]]]
 UTF8 = "utf-8-sig"
 # MovieLens and others exist in both encodings; bytes that are not UTF-8 are then read as latin-1
 UTF8_OR_LATIN1 = "utf-8 or latin-1"
@@ -259,9 +271,7 @@ class Contents(NamedTuple):
     spaced: bool = True
 
 
-def contents_of(
-    path: Path, encoding: str = UTF8, read: Callable[[int], None] = lambda _bytes: None
-) -> Contents:
+def contents_of(path: Path, encoding: str = UTF8, read: Callable[[int], None] = lambda _: None) -> Contents:
     """What is to be known of the whole file before it is read. Raises InputError when the file cannot be read to its
     end, so that damaged archives and decompression bombs are found before anything is stored, and for NUL characters and
     endless lines. `read` is told how many more bytes on disk were read.
@@ -330,7 +340,15 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
                 # the first object may be long
                 start += handle.read(_BLOCK)
     stop_if(not start.strip(b"\xef\xbb\xbf \t\r\n"), "empty", path=path)
-    _check_text(path, start, encoding)
+    for magic, what, step in _NOT_TEXT:
+        stop_if(start.startswith(magic), "not-text", path=path, what=what, step=step)
+    if encoding in (UTF8, UTF8_OR_LATIN1):
+        zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
+        stop_if(zeros == len(start), "all-zero", path=path)
+        if not marked and b"\0" * 1000 in start:
+            raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
+        stop_if(marked or zeros > len(start) // 3, "utf-16", path=path)
+        stop_if(zeros > len(start) // 1000 + 1, "binary", path=path)
     text = start.decode(UTF8 if encoding == UTF8_OR_LATIN1 else encoding, errors="replace")
     if len(start) >= _SAMPLE_BYTES:
         text = text[: text.rfind("\n") + 1] or text
@@ -340,19 +358,6 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     if text.lstrip()[:15].lower().startswith(("<!doctype html", "<html", "<?xml")):
         raise refusal("web-page", path=path)
     return Sample(path, text)
-
-
-def _check_text(path: Path, start: bytes, encoding: str) -> None:
-    for magic, what, step in _NOT_TEXT:
-        stop_if(start.startswith(magic), "not-text", path=path, what=what, step=step)
-    if encoding not in (UTF8, UTF8_OR_LATIN1):
-        return
-    zeros, marked = start.count(0), start.startswith((b"\xff\xfe", b"\xfe\xff"))
-    stop_if(zeros == len(start), "all-zero", path=path)
-    if not marked and b"\0" * 1000 in start:
-        raise _nul(path, start[start.index(b"\0" * 1000) :], start.count(b"\n", 0, start.index(b"\0")))
-    stop_if(marked or zeros > len(start) // 3, "utf-16", path=path)
-    stop_if(zeros > len(start) // 1000 + 1, "binary", path=path)
 
 
 @contextmanager
@@ -430,6 +435,8 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
 _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
+# columns of one id, where a list of several is none
+_IDS = ("user_id", "item_id")
 _GAP = re.compile(r"[\s,]*")
 _NOT_JSON = "The rest is not valid JSON; the file may be cut off."
 # the key of a record under which a key that it has twice stands
@@ -525,7 +532,7 @@ class _JsonStream:
         raise refusal("json", path=self.path, where=where, after=after, why=cause)
 
 
-def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_entries(path: Path) -> _Records:
     """The entries of the object in the file, in order, as rows of `key` and `value`, those of a repeated key with `again`.
     An object that is a value is a tuple of (key, value), so that a repeated key is not lost. Raises InputError for anything
     but one complete object."""
@@ -550,9 +557,7 @@ def json_entries(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             stream.broken("Something follows the object.")
 
 
-def json_records(
-    path: Path, notes: Notes, encoding: str = UTF8, within: str = ""
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_records(path: Path, notes: Notes, encoding: str = UTF8, within: str = "") -> _Records:
     """The objects of the file with their line, or, in an array, with their number from 1; for Parquet, the rows.
 
     `within`: the path of the array in an object that holds it (`results.results`); the values before the array are under the
@@ -637,7 +642,8 @@ def cell(name: str, value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if name not in _IN_JSON and isinstance(value, list) and all(isinstance(part, str) for part in value):
+    texts = name not in _IN_JSON and isinstance(value, list) and all(isinstance(part, str) for part in value)
+    if texts and (name not in _IDS or len(value) < 2):
         return "|".join(value)
     return json.dumps(value, ensure_ascii=False)
 
@@ -655,7 +661,7 @@ def is_parquet(path: Path) -> bool:
         return file.read(len(PARQUET)) == PARQUET
 
 
-def parquet_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def parquet_records(path: Path) -> _Records:
     """Each row's number from 1 and its values as JSON has them: numbers as text, missing values as None.
 
     A whole number in a column of fractions is written without its `.0`; NaN is a missing value; the index that pandas
@@ -837,7 +843,7 @@ class Table(NamedTuple):
 
     columns: tuple[str, ...]
     original: tuple[str, ...]
-    rows: Iterator[tuple[int, dict[str, Any]]]
+    rows: _Records
     json: bool = False
 
 
@@ -925,9 +931,8 @@ def _csv_table(
     path: Path, first: str, wanted: WantedColumns, dialect: Dialect, notes: Notes, contents: Contents
 ) -> Table:
     quote = dialect.quote if contents.quoted else ""
-    delimiter = dialect.delimiter or _delimiter_of(
-        first, WantedColumns() if dialect.header else wanted, dialect.quote
-    )
+    sought = WantedColumns() if dialect.header else wanted
+    delimiter = dialect.delimiter or _delimiter_of(first, sought, dialect.quote)
     plain = delimiter == "\t" and quote == '"' and not _quotes_enclose(path, dialect.encoding)
     header, names = None, list(dialect.header)
     if names and (width := len(next(_csv_reader([first], delimiter, quote), []))) != len(names):
@@ -941,14 +946,14 @@ def _csv_table(
             try:
                 header = next(fields for fields in reader if not _NO_CELLS.fullmatch(",".join(fields)))
             except csv.Error as error:
-                raise refusal(
-                    "header", path=path, line=reader.line_num, first=one_line(first, 200), why=error
-                ) from error
+                first = one_line(first, 200)
+                raise refusal("header", path=path, line=reader.line_num, first=first, why=error) from error
             names = [_unquoted(name) if plain else name for name in header]
         suffix = f"(?:{dialect.suffix})$" if dialect.suffix else r"\Z"
         original = tuple(re.sub(suffix, "", name.strip().removeprefix("\ufeff")) for name in names)
         columns = wanted.renamed(original)
-        _refuse_twice(path, reader.line_num, columns)
+        for own in (original, columns):
+            _refuse_twice(path, reader.line_num, own)
         rows = _csv_rows(path, reader, stack.pop_all(), columns, notes, header, plain=plain)
     return Table(columns, original, rows)
 
@@ -1053,8 +1058,11 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
             # an object in a column of ids, or a list of users
             if isinstance(value, {"user_id": list | dict, "item_id": dict}.get(name, ())):
                 text = one_line(json.dumps(value, ensure_ascii=False), 100)
-                raise refusal("object-as-id", path=path, kind=name[:4], value=text)
-    rows: Iterator[tuple[int, dict[str, Any]]] = chain([first], records)
+                column = original[columns.index(name)]
+                lists = [key for key, own in first[1].items() if isinstance(own, list) and own is not value]
+                each = f"; its rows are at: each = “{lists[0]}[]”, item_id = “@.item.id”" if lists else ""
+                raise refusal("object-as-id", path=path, kind=name[:4], value=text, column=column, each=each)
+    rows: _Records = chain([first], records)
     if not raw and is_parquet(path):
         rows = _parquet_rows(path, columns, notes)
     elif not raw:
@@ -1062,9 +1070,7 @@ def _json_table(path: Path, wanted: WantedColumns, dialect: Dialect, notes: Note
     return Table(columns, original, rows, json=True)
 
 
-def _json_rows(
-    path: Path, records: Iterator[tuple[int, dict[str, Any]]], wanted: WantedColumns, notes: Notes
-) -> Iterator[Row]:
+def _json_rows(path: Path, records: _Records, wanted: WantedColumns, notes: Notes) -> Iterator[Row]:
     keys: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     for number, record in records:
@@ -1075,6 +1081,9 @@ def _json_rows(
             name: value if type(value) is str else cell(name, value)
             for name, value in zip(names, record.values())  # noqa: B905 - of equal length
         }
+        if odd := [n for n, v in zip(names, record.values()) if isinstance(v, bool) and n in _IDS]:  # noqa: B905
+            notes.skip_row(number, RowFault("not an id", name=odd[0], text=cells[odd[0]]))
+            continue
         if _TWICE in cells:
             raise refusal("key-twice", path=path, line=f"{notes.unit}{number}", name=cells[_TWICE])
         if not storable("".join(cells.values())):
@@ -1117,13 +1126,20 @@ def chosen_rows(table: Table, wanted: Wanted, path: Path, notes: Notes) -> Table
     if missing := [column for column in wanted if column not in names]:
         raise refusal("where-column", path=path, name=one_line(missing[0], 80), names=table.original)
 
-    def fitting() -> Iterator[tuple[int, dict[str, Any]]]:
+    def fitting() -> _Records:
         read = kept = 0
+        seen: Counter[str] = Counter()
         for line, row in table.rows:
             read += 1
-            if all(cell(name, row.get(names[name])).strip() in values for name, values in wanted.items()):
+            cells = {name: cell(name, row.get(names[name])).strip() for name in wanted}
+            if all(cells[name] in values for name, values in wanted.items()):
                 kept += 1
                 yield line, row
+            elif not kept and len(seen) < 100:
+                seen.update(f"{name}={text}" for name, text in cells.items())
+        if read and not kept:
+            there = first_few(map(shown, sorted(seen)), 10)
+            raise refusal("where-nothing", path=path, conditions=where_text(wanted), there=there)
         notes.remark("where", kept=kept, read=read, conditions=one_line(where_text(wanted), 200))
 
     return table._replace(rows=fitting())

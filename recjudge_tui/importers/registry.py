@@ -10,9 +10,10 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from functools import cache, lru_cache, partial
 from importlib.metadata import EntryPoint
+from itertools import chain, islice
 from pathlib import Path
 
-from recjudge_tui.domain.event_types import RATING
+from recjudge_tui.domain.event_types import RATING, kind_of
 from recjudge_tui.domain.records import IMPORT_KINDS, ImportKind
 from recjudge_tui.domain.text import one_line, unmarked
 from recjudge_tui.errors import InputError, UsageError
@@ -55,6 +56,7 @@ from recjudge_tui.importers.reader import (
     WantedColumns,
     bare_name,
     chosen_rows,
+    decoded,
     fields_of,
     header_of,
     json_keys,
@@ -70,9 +72,8 @@ from recjudge_tui.store.exports import LABEL_COLUMNS
 _TOOLS = ("label-studio", "argilla", "prodigy", "doccano")
 _KINDS = parse_toml(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
 _IDS = set(map(squashed, ("user_id", "item_id", *USER, *ITEM))) - {"u", "i"}
-_NAMES = _IDS | {
-    squashed(n) for kind in KNOWN for names in (KNOWN[kind], *ALIASES[kind].values()) for n in names
-}
+_ALL = (names for kind in KNOWN for names in (KNOWN[kind], *ALIASES[kind].values()))
+_NAMES = _IDS | {squashed(name) for names in _ALL for name in names}
 
 # ---- declared layouts --------------------------------------------------------------------------------------------
 
@@ -100,12 +101,29 @@ def declared_layout(declared: Declaration) -> Layout:
     def rows(request: Request) -> Iterator[Row]:
         sample = sample_of(request.path, declared.encoding)
         part = part_of(sample, request.kind)
+        if part is None and not declared.shipped:
+            fits = " that fits the file" * (request.kind in declared.kinds)
+            raise refusal("mapping-table", mapping=declared, kind=request.kind, fits=fits)
         if part is None:
-            raise _not_its_own(declared, request, sample)
+            about = {"path": request.path, "kind": request.kind, "layout": declared.name}
+            others = [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]
+            stop_if(others, "other-kind", kinds=others, **about)
+            whens = [w.has for one in declared.kinds.get(request.kind, ()) for w in one.when if w.has]
+            has = "; or ".join(map(", ".join, whens)) or declared.about
+            raise refusal("not-its-own", request=request, layout=declared.name, has=has, sample=sample)
         if part.refuse:
             raise InputError(f"{request.path} {part.refuse[0]}", *part.refuse[1:])
         if not declared.shipped and not part.task:
-            _refuse_without_fields(declared, request, part)
+            given = {*part.fields, *(name for about, _ in part.answers[:1] for name in (*about, "value"))}
+            given |= {CASE, "value"} if part.case_pattern else set()
+            missing = missing_of(request.kind, given, request.system, request.event_type)
+            if missing:
+                quiet = request._replace(notes=Notes(request.notes.file))
+                first = declared_rows(quiet, part, declared.name, must=True)
+                raise refusal(
+                    "mapping-field", mapping=declared, field=missing[0], request=request,
+                    needed=COLUMNS[request.kind].required, rows=beginning(first, "as the mapping reads them"),
+                )  # fmt: skip
         return declared_rows(request, part, declared.name, must=not declared.shipped)
 
     return Layout(
@@ -122,30 +140,6 @@ def declared_layout(declared: Declaration) -> Layout:
         whole=declared.parts,
         part=part_of,
     )
-
-
-def _not_its_own(declared: Declaration, request: Request, sample: Sample) -> InputError:
-    if not declared.shipped:
-        fits = " that fits the file" * (request.kind in declared.kinds)
-        return refusal("mapping-table", mapping=declared, kind=request.kind, fits=fits)
-    if others := [kind for kind in declared.kinds if declared.part_of(sample, kind) is not None]:
-        return refusal("other-kind", path=request.path, kinds=others, kind=request.kind, layout=declared.name)
-    whens = [when.has for part in declared.kinds.get(request.kind, ()) for when in part.when if when.has]
-    has = "; or ".join(map(", ".join, whens)) or declared.about
-    return refusal("not-its-own", request=request, layout=declared.name, has=has, sample=sample)
-
-
-def _refuse_without_fields(declared: Declaration, request: Request, part: Part) -> None:
-    """Raise InputError if a user's mapping does not name what the kind needs."""
-    given = {*part.fields, *(name for about, _ in part.answers[:1] for name in (*about, "value"))}
-    given |= {CASE, "value"} if part.case_pattern else set()
-    if missing := missing_of(request.kind, given, request.system, request.event_type):
-        quiet = request._replace(notes=Notes(request.notes.file))
-        rows = beginning(declared_rows(quiet, part, declared.name, must=True), "as the mapping reads them")
-        needed = COLUMNS[request.kind].required
-        raise refusal(
-            "mapping-field", mapping=declared, field=missing[0], request=request, needed=needed, rows=rows
-        )
 
 
 def layouts() -> list[Layout]:
@@ -179,9 +173,8 @@ def named_layouts(name: str | None) -> list[Layout]:
 
 def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
     """The first layout other than plain tables that fits the beginning of the file as `kind`."""
-    return next(
-        (one for one in known if one is not PLAIN and kind in one.kinds and one.fits(sample, kind)), None
-    )
+    special = (one for one in known if one is not PLAIN and kind in one.kinds)
+    return next((one for one in special if one.fits(sample, kind)), None)
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
@@ -214,8 +207,10 @@ def refuse_columns(sample: Sample) -> None:
     if first := re.match(r'\{\s*"\d+"\s*:\s*(?=\{)', text):
         found = set(map(squashed, json_keys(text[first.end() :]))) & _NAMES
     else:
-        outer = json_keys(text) if text.startswith("{") else {}
-        found = set(map(squashed, outer)) if set(outer.values()) <= {"{", "["} else set()
+        # of one shape, and not an object a line
+        lines = [line for line in text.split("\n", 2)[:2] if line.strip()]
+        outer = json_keys(text) if text.startswith("{") and not (lines[1:] and decoded(lines[0])) else {}
+        found = set(map(squashed, outer)) if set(outer.values()) in ({"{"}, {"["}) else set()
     stop_if(len(found) > 1 and found & _IDS, "by-column", path=sample.path, start=one_line(sample.text, 120))
 
 
@@ -231,6 +226,7 @@ def mapped_layout(mapping: Declaration, kind: ImportKind) -> Layout:
     raise refusal("mapping-layout", layout=mapping.layout, name=mapping.name, kind=kind, tools=_TOOLS)
 
 
+_NOT_DONE, _DONE = {"0", "0.0", "false"}, {"1", "1.0", "true", ""}
 # ---- plain tables: a header row (or JSON, or Parquet), the columns of each kind, extra columns as attributes -------
 
 
@@ -255,12 +251,38 @@ def plain_rows(request: Request) -> Iterator[Row]:
         notes.remark("no-type")
     if missing := missing_of(kind, given | {"type"} if rated else given, request.system, request.event_type):
         raise missing_columns(request, table, missing)
+    if kind == "events":
+        table = table._replace(rows=_done(request, table))
     if rated:
         return ((line, {**row, "type": RATING}) for line, row in table.rows)
     if kind == "labels" and table.original == LABEL_COLUMNS and not table.json:
         # our own export, without the apostrophes that protect formulas
         return ((line, {name: unmarked(text) for name, text in row.items()}) for line, row in table.rows)
     return table.rows
+
+
+def _done(request: Request, table: Table) -> Iterator[Row]:
+    """The rows of events. Raises InputError where an unread column of 0 and 1 called like a type of event, such as
+    `clicked`, says that there was none: that of the type that is given, else any."""
+    beginning = list(islice(table.rows, 200))
+    kinds = {}
+    for column in set(table.columns) - set(KNOWN["events"]):
+        kind, name = kind_of(column), re.sub("^(is|has)", "", squashed(column))
+        stems = kind.stems if kind and kind.action != "rated" else ()
+        called = any(name.startswith(stem) and len(name) < len(stem) + 3 for stem in stems)
+        if called and all(row.get(column, "").strip().lower() in _NOT_DONE | _DONE for _, row in beginning):
+            kinds[column] = kind
+    own = [column for column, kind in kinds.items() if kind == kind_of(request.event_type)]
+    asked = own or ([] if "type" in table.columns else list(kinds))
+    rows = chain(beginning, table.rows)
+    if not asked:
+        yield from rows
+    for line, row in rows:
+        for column in asked:
+            if row.get(column, "").strip().lower() in _NOT_DONE:
+                place = f"{request.path}:{request.notes.unit}{line}"
+                raise refusal("not-done", place=place, column=column, text=row[column])
+        yield line, row
 
 
 PLAIN = Layout(
@@ -297,12 +319,6 @@ def _is_data(row: list[str]) -> bool:
         return len(row) == 3 or (len(row[3].strip()) > 8 and bool(Times().read(row[3])))
     except RowFault:
         return False
-
-
-def only_a_header(sample: Sample) -> bool:
-    """Whether the file is one line of column names."""
-    lines = [line for line in sample.text.splitlines() if line.strip()]
-    return len(lines) == 1 and lines[0].lstrip()[:1] not in ("{", "[") and not headerless_rows(sample)
 
 
 # ---- the kind of a plain table -----------------------------------------------------------------------------------
@@ -351,7 +367,7 @@ def _roles(columns: Sequence[str], system: str | None) -> set[str]:
     names = {squashed(name) for name in columns}
     roles = {role for role, aliases in _ROLES.items() if not names.isdisjoint(aliases)}
     as_labels = set(wanted_columns("labels").renamed(columns))
-    pair = {"rater", "user_id", "value", "system_a", "system_b"} <= as_labels
+    pair = {"user_id", "value", "system_a", "system_b"} <= as_labels
     about_items = tuple(_KINDS["about_items"])
     extra = {
         "bare_name": "name" in names and names.isdisjoint(set(WORDS["title"]) - {"name"}),
@@ -387,9 +403,8 @@ def _in_cells(sample: Sample) -> tuple[Choice, ...]:
             if name != "user_id" and all(holds_ids(row[name]) for row in rows):
                 fields = one_line(f"user_id = {user}, items = {json.dumps(name, ensure_ascii=False)}", 300)
                 short = one_line(name, 60)
-                meaning = (
-                    f"lists in the cells of “{short}”, with a FILE.toml that says: lists = {{ {fields} }}"
-                )
+                toml = f"lists = {{ {fields} }}"
+                meaning = f"lists in the cells of “{short}”, with a FILE.toml that says: {toml}"
                 found.append(Choice("lists", meaning, f"--system {shlex.quote(short)} --mapping FILE.toml"))
     return tuple(found[:4])
 
@@ -525,6 +540,8 @@ class FilesByKind:
             except InputError:
                 unknown.append(path.name)
                 continue
+            lines = [line for line in sample.text.splitlines() if line.strip()]
+            only_names = len(lines) == 1 and lines[0].lstrip()[0] not in "{[" and not headerless_rows(sample)
             kinds = {part: layout for part, layout in layouts.items() if part == (kind or part)}
             if choices and kind is None:
                 steps = "\n  ".join(("Say which:", *commands(path, self.project, choices)))
@@ -532,7 +549,7 @@ class FilesByKind:
                 questions.append(f"{path} {left}. {steps}")
             elif kind is not None and not kinds and any(choice.kind == kind for choice in choices):
                 found[kind].append(path)
-            elif any(layout.has_header for layout in kinds.values()) and only_a_header(sample):
+            elif any(layout.has_header for layout in kinds.values()) and only_names:
                 self.aside.append(f"{path} was not imported, because it has a header and no rows")
             elif not layouts:
                 unknown.append(path.name)

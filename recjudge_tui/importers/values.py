@@ -118,10 +118,8 @@ def _words(table: str, name: str, facts: Mapping[str, object]) -> str:
 
 def filled(record: str, facts: Mapping[str, object]) -> list[str]:
     """The parts of a record of this type (words.toml) whose first field is not empty."""
-    parts = _WORDS["records"][record]
-    return [
-        _format(part, (), facts) for part in parts if facts[next(f for _, f, _, _ in _FORM.parse(part) if f)]
-    ]
+    fields = {part: next(f for _, f, _, _ in _FORM.parse(part) if f) for part in _WORDS["records"][record]}
+    return [_format(part, (), facts) for part, field in fields.items() if facts[field]]
 
 
 def advice(lost: Mapping[str, int]) -> str:
@@ -201,7 +199,10 @@ class Ids:
             bare = raw = bare[2:-1].strip()
         if bare in (NO_TEXT if name == "context" else MISSING):
             return ""
-        refuse(name != "context" and _is_no_id(bare), "not an id", name=name, text=bare)
+        ends = bare[0] + bare[-1]
+        several = (ends == "{}" and ":" in bare) or (ends == "[]" and _SEVERAL.search(bare))
+        no_id = several or _NO_ID.fullmatch(bare[:200])
+        refuse(no_id and name != "context", "not an id", name=name, text=bare)
         if bare != raw:
             self.notes.warn(line, "spaces around an id", name=name, text=bare)
             return bare
@@ -239,14 +240,6 @@ class Ids:
         for name, before in self._there:
             if (raw := row[name]) and before.get(raw) != raw:
                 row[name] = self.read(line, name, raw)
-
-
-def _is_no_id(text: str) -> bool:
-    if text.isalnum():
-        return text == "Ellipsis"
-    ends = text[0] + text[-1]
-    several = (ends == "{}" and ":" in text) or (ends == "[]" and _SEVERAL.search(text))
-    return bool(several or _NO_ID.fullmatch(text[:200]))
 
 
 def number(value: str, column: str) -> float:
@@ -335,9 +328,11 @@ class Times:
                 time = _iso(text)
             read = time.astimezone(timezone.utc).isoformat()
         except (ValueError, OverflowError):
-            if _NUMBER.fullmatch(text) and text not in ("0", "-1") and len(self.unfit) < _MOST_KEPT:
+            form = "day" if _DAY_OR_MONTH_FIRST.match(text) else "other"
+            form = "number" if _NUMBER.fullmatch(text) else form
+            if form == "number" and text not in ("0", "-1") and len(self.unfit) < _MOST_KEPT:
                 self.unfit[text] += 1
-            raise RowFault("bad timestamp", column=column, text=value, advice=_advice(text)) from None
+            raise RowFault("bad timestamp", column=column, text=value, advice=_WORDS["times"][form]) from None
         if not self.units:
             self._last = value, read
         return read
@@ -359,15 +354,6 @@ def formatted(value: str, form: str, fault: str = "bad timestamp:form") -> str:
         return time.astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
         raise RowFault(fault, text=value, form=form) from None
-
-
-def _advice(text: str) -> str:
-    """How to write a time that could not be read."""
-    if _DAY_OR_MONTH_FIRST.match(text):
-        return "is the day or the month first? Write 2024-05-31, or name the format in a mapping"
-    if _NUMBER.fullmatch(text):
-        return "a number of this size may be of several units; write 2024-05-31T12:00:00Z or Unix time in seconds"
-    return "write 2024-05-31, 2024-05-31T12:00:00Z or Unix time, or name the format in a mapping"
 
 
 def _of_number(text: str) -> tuple[str, datetime]:

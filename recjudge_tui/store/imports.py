@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+from recjudge_tui.domain.annotation import AS_GIVEN
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import protocol_facts
@@ -331,6 +332,26 @@ def add_events(target: Target, events: Sequence[Event]) -> None:
     target.db.insert_many(sql, events, target[1:3])
 
 
+# of a large import, so many events are looked up before all are counted
+_PROBED = 5_000
+
+
+def events_before(db: Database, project_id: int, import_id: int) -> dict[int, int]:
+    """Earlier import -> how many different events of this one it has, equal in every column."""
+    every = db.number("SELECT count(*) FROM events WHERE import_id = ?", (import_id,))
+    equal = " AND ".join(f"e.{name} IS n.{name}" for name in Event._fields)
+    sql = f"""SELECT 1 FROM events n WHERE n.import_id = ?1 AND n.id % ?2 = 0 AND EXISTS (
+                SELECT 1 FROM events e WHERE e.project_id = ?3 AND {equal} AND e.import_id < ?1)"""
+    if not db.any(sql, (import_id, every // _PROBED + 1, project_id)):
+        return {}
+    columns = ", ".join(Event._fields)
+    sql = f"""SELECT source, count(*) FROM (
+                SELECT min(import_id) AS source FROM events WHERE project_id = ?1 AND import_id <= ?2
+                  AND user_id IN (SELECT user_id FROM events WHERE import_id = ?2)
+                GROUP BY {columns} HAVING source < ?2 AND max(import_id) = ?2) GROUP BY source"""
+    return db.pairs(sql, (project_id, import_id))
+
+
 def add_slates(target: Target, slates: Sequence[Slate]) -> list[tuple[Outcome, int | None]]:
     """Store lists, or link existing equal ones (the same items and scores in order). Of each the outcome and the import it
     refers to: `new`; `unchanged` if the current list is equal; `replaces` another of this user, system and occasion;
@@ -452,6 +473,21 @@ def cases_of_labels(
         cases[place] if label.case_id is None else LabelledCase(label.case_id, 1)
         for place, label in zip(places, labels, strict=True)
     ]
+
+
+def set_games(target: Target, rater_id: int, case_id: int, label: Label) -> bool:
+    """Give the rater's verdict on the case, which has no games, those of this label and what follows from them; False if it
+    has some."""
+    db, given = target.db, (rater_id, case_id, label.aspect, AS_GIVEN)
+    sql = "SELECT id FROM verdicts WHERE rater_id = ? AND case_id = ? AND aspect = ? AND rule = ?"
+    if (verdict := db.found(sql, given)) is None:
+        return False
+    agree = len({game.value for game in label.games}) == 1
+    sql = "UPDATE verdicts SET value = ?, label = ?, rule = ?, order_consistent = ? WHERE id = ?"
+    db.execute(sql, (label.value, label.label, label.rule, agree, verdict))
+    games = [(verdict, "ab" if game.first == "a" else "ba", game.value) for game in label.games]
+    db.insert_many("INSERT INTO games (verdict_id, list_order, value)", games)
+    return True
 
 
 def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:

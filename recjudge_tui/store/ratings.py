@@ -667,6 +667,13 @@ def stored_scales(db: Database, project_id: int) -> dict[tuple[str, str], Scale]
     }
 
 
+def turned_scales(db: Database, project_id: int) -> set[tuple[str, str]]:
+    """(protocol, aspect) of the scales whose values were turned round by the last import that gave them."""
+    sql = "SELECT protocol, aspect, turned FROM scales WHERE project_id = ? ORDER BY import_id"
+    last = {(protocol, aspect): turned for protocol, aspect, turned in db.tuples(sql, (project_id,))}
+    return {key for key, turned in last.items() if turned}
+
+
 def scale_source(db: Database, project_id: int, protocol: str, aspect: str) -> int | None:
     """The first import that gave the scale."""
     sql = "SELECT min(import_id) FROM scales WHERE project_id = ? AND protocol = ? AND aspect = ?"
@@ -674,14 +681,21 @@ def scale_source(db: Database, project_id: int, protocol: str, aspect: str) -> i
 
 
 def add_scale(
-    db: Database, project_id: int, import_id: int, protocol: str, aspect: str, scale: Scale
+    db: Database,
+    project_id: int,
+    import_id: int,
+    protocol: str,
+    aspect: str,
+    scale: Scale,
+    *,
+    turned: bool = False,
 ) -> None:
     """Store the scale that an import gives, once for each import, so that it disappears when the last of them is undone."""
     db.execute(
-        "INSERT OR IGNORE INTO scales (project_id, protocol, aspect, import_id, low, high, words, ordered)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR IGNORE INTO scales (project_id, protocol, aspect, import_id, low, high, words, ordered, turned)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(project_id, protocol, aspect, import_id, scale.low, scale.high),
-            *(json.dumps(scale.words, ensure_ascii=False), int(scale.ordered)),
+            *(json.dumps(scale.words, ensure_ascii=False), int(scale.ordered), int(turned)),
         ),
     )

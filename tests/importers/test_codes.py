@@ -272,3 +272,79 @@ def test_a_second_import_says_when_and_changes_nothing(db: Database, tmp_path: P
     [again] = import_paths(db, "p", [path], None)
     assert again.files[0].earlier == 1
     assert again.files[0].earlier_at[:2] == "20"
+
+
+# ---- spellings, leftovers, meanings given, lines proposed ----
+
+NAMES = "rater,user_id,system_a,system_b,winner\n"
+
+
+@pytest.mark.parametrize(
+    ("names", "answer", "name", "side"),
+    [
+        ("Model A|Model B", "model_a", "Model A", "A"), ("A|B", "a", "A", "A"), ("Left|Right", "left", "Left", "A"),
+        ("D|C", "c", "C", "Tie"), ("System 1|System 2", "system_1", "System 1", "A"), ("A|B", "b", "B", "B"),
+        ("model-a|model-b", "model_a", "model-a", "A"), ("item_knn|pop", "item knn", "item_knn", ""),
+        ("Item KNN|pop", "Item  KNN", "Item KNN", ""),
+    ],
+)  # fmt: skip
+def test_a_name_in_another_spelling(
+    load: Load, db: Database, names: str, answer: str, name: str, side: str
+) -> None:
+    a, b = names.split("|")
+    content = NAMES + f"ann,u1,{b},{a},{answer}\nann,u2,{a},{b},{answer}\n"
+    if side:
+        with pytest.raises(InputError, match="the name of the other system") as asked:
+            load("labels", content)
+        assert f"--values {answer}=name " in asked.value.next_step
+        assert f"--values {answer}={side} " in asked.value.next_step
+    load("labels", content, values={answer: "name"} if side else {})
+    assert set(db.column("SELECT iif(label = 'A', system_a, system_b) FROM v_verdicts")) == {name}
+
+
+@pytest.mark.parametrize(
+    ("answers", "values", "lines"),
+    [
+        ("A,B,A,-1,-1", {}, "-1=B -1="), ("A,B,0,0", {}, "0=Tie 0="), ("A,B,1,-1,0", {}, "1=A,-1=B,0=Tie 1=,-1=,0="),
+        ("1,2,1,-1", {"1": "A", "2": "B"}, "1=A,2=B,-1=B 1=A,2=B,-1="), ("0,0,-1", {}, "0=Tie,-1=B 0=Tie,-1="),
+        ("1,2,0", {"1": "A", "2": "B"}, "1=A,2=B,0=Tie 1=A,2=B,0="),
+    ],
+)  # fmt: skip
+def test_a_number_beside_words_or_given_values(answers: str, values: dict[str, str], lines: str) -> None:
+    with pytest.raises(Unclear) as asked:
+        settle(Counter(answers.split(",")), PAIR, Codebook(values))
+    assert [line for line, _ in asked.value.lines][:2] == [f"--values {line}" for line in lines.split()]
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "idle"),
+    [
+        ({"als": "B", "bpr": "A"}, "BA", ""), ({"bpr": ""}, "A", ""), ({"alz": "A"}, "AB", "alz"),
+        ({"als": "name", "x": "A", "y": ""}, "AB", "“x”, “y”"),
+    ],
+)  # fmt: skip
+def test_a_meaning_of_a_name_counts_and_one_that_matches_nothing_is_named(
+    load: Load, db: Database, values: dict[str, str], labels: str, idle: str
+) -> None:
+    [file] = load("labels", NAMES + "ann,u1,als,bpr,als\nann,u2,als,bpr,bpr\n", values=values).files
+    assert "".join(db.column("SELECT label FROM v_verdicts ORDER BY user_id")) == labels
+    assert any("change nothing" in text and idle in text for text in file.remarks) == bool(idle)
+
+
+@pytest.mark.parametrize(
+    ("expected", "texts", "ends", "line"),
+    [
+        (LABELS, "Partially|bad|Good", None, "--values 'Partially=Partial,bad=Good|Partial|Poor'"),
+        (LABELS, "Good, mostly|Poor", None, r"--values 'Good\, mostly=Good'"),
+        (PAIR, "the blue one|A|B|Tie", None, "--values 'the blue one=A|B|Tie'"), (PAIR, "0|4|9", (1, 7), "--scale 0..9"),
+        (PAIR, "0|4|9", (7, 1), "--scale 9..0"), (SCORES, "4,5|3", None, 'decimal = ","'),
+        *((SCORES, text, None, 'value = { column = "value", pattern') for text in ("80%", "4/5", "5 - very good|4 - good")),
+        (SCORES._replace(aspect="x"), "12.5", None, 'scale = { "x" = [0, 100] }'), (SCORES, "0|9", (1, 5), "--scale 0..9"),
+    ],
+)  # fmt: skip
+def test_the_line_that_is_proposed_can_be_used(
+    expected: Expected, texts: str, ends: tuple[float, float] | None, line: str
+) -> None:
+    with pytest.raises(Unclear) as asked:
+        settle(dict.fromkeys(texts.split("|"), 5), expected, Codebook(ends=ends))
+    assert asked.value.lines[0][0].startswith(line)

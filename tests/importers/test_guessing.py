@@ -42,6 +42,7 @@ CERTAIN: list[tuple[str, str, ImportKind]] = [
     ("explanations", "user,item,model,explanation\n1,10,gpt,Because\n", "explanations"),
     ("labels", "annotator,user,model_a,model_b,winner\nann,1,a,b,A\n", "labels"),
     ("battles", "question_id,model_a,model_b,winner,judge\n1,a,b,A,ann\n", "labels"),
+    ("a pair without a rater", "user_id,left_system,right_system,choice\n1,a,b,left\n", "labels"),
     ("Book-Crossing", "User-ID;ISBN;Book-Rating\n276725;034545104X;0\n", "events"),
     ("users", "user,age,country\n1,33,NZ\n2,40,DK\n", "users"),
     ("users with words in cells", "user,likes\n1,drama|comedy\n2,drama\n", "users"),

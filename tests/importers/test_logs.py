@@ -21,6 +21,7 @@ PROMPTFOO = {
         "testIdx": 0, "vars": {"user_id": "u1"}, "provider": {"id": "openai:gpt-4o", "label": ""},
         "gradingResult": {"score": 0.8, "componentResults": [
             {"score": 0.8, "reason": "fits", "assertion": {"type": "llm-rubric"}}, {"score": 1, "assertion": {"type": "contains"}},  # noqa: E501
+            {"score": 0.3, "assertion": {"type": "llm-rubric"}}, {"score": 0.4, "assertion": {"type": "llm-rubric", "metric": "tone"}},  # noqa: E501
         ]},
     }], "stats": {}},
 }  # fmt: skip
@@ -56,7 +57,7 @@ LM_EVAL = {
     ("layout", "name", "content", "labels"),
     [
         ("inspect-ai", "log.json", INSPECT, [("judge", "u1", "als", "overall", 0.75), ("match", "2", "openai/gpt-4o", "overall", 0.0)]),  # noqa: E501
-        ("promptfoo", "results.json", PROMPTFOO, [("llm-rubric", "u1", "openai:gpt-4o", "overall", 0.8)]),
+        ("promptfoo", "results.json", PROMPTFOO, [("llm-rubric", "u1", "openai:gpt-4o", name, value) for name, value in (("overall", 0.8), ("assertion 3", 0.3), ("tone", 0.4))]),  # noqa: E501
         ("langfuse", "scores.json", LANGFUSE, [("EVAL", "u1", "traces", "relevance", 0.9)]),
         ("phoenix", "annotations.json", PHOENIX, [("LLM", "s1", "traces", "correctness", 1.0)]),
         ("langsmith", "runs.jsonl", LANGSMITH, [("langsmith", "e1", "als", "correctness", 0.5), ("langsmith", "e1", "als", "tone", 1.0)]),  # noqa: E501

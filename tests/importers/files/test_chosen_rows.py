@@ -89,3 +89,14 @@ def test_an_invalid_choice_gives_the_reason_and_stores_nothing(db: Database, tmp
         with pytest.raises(UsageError, match="is not a condition"):
             parse_where([condition])
     assert db.value("SELECT count(*) FROM imports") == 0
+
+
+@pytest.mark.parametrize("column", ["clicked", "is_click", "click"])
+def test_a_column_that_says_what_was_not_done(db: Database, tmp_path: Path, column: str) -> None:
+    path = tmp_path / "c.csv"
+    path.write_text(f"user_id,item_id,{column},bought\nu,i,1,0\nv,i,0,0\n")
+    with pytest.raises(InputError, match=f"c.csv:3: “{column}” is “0”.*--where {column}=1"):
+        imported(db, path, "events", event_type="click")
+    with pytest.raises(InputError, match=f"no row has {column}=2 .*“{column}=0”, “{column}=1”"):
+        imported(db, path, "events", f"{column}=2", event_type="click")
+    assert imported(db, path, "events", f"{column}=1", event_type="click").stored == 1

@@ -10,6 +10,7 @@ import pytest
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.database import Database
+from tests.support.importing import Load
 
 LISTS = "user_id,system,item_id,rank\nu,s,1,1\n"
 
@@ -39,3 +40,10 @@ def test_a_file_that_changes_while_it_is_read(db: Database, tmp_path: Path, chan
             db, "p", [path], "lists", progress=lambda _rows, _share: change(path) if path.exists() else None
         )
     assert db.value("SELECT count(*) FROM projects") == 0
+
+
+def test_events_that_an_earlier_import_has_are_counted(load: Load) -> None:
+    first = "user_id,item_id,type,timestamp\nu,1,click,2024-05-01\nv,2,view,\n"
+    assert not load("events", first, "may.csv").notes
+    again = load("events", first + "u,1,click,2024-06-01\nu,3,click,2024-05-01\n", "june.csv")
+    assert "2 of the events of import 2 are already in import 1" in again.notes[0]

@@ -189,3 +189,21 @@ def test_a_scale_that_is_turned_round_and_answers_about_no_system_are_pointed_ou
     assert rows_of(db, "SELECT aspect, value FROM verdicts ORDER BY id") == [
         ("overall", 7.0), ("overall", 1.0),
     ]  # fmt: skip
+    again = "rater,user_id,item_id,system,value,scale\nb,u,i,s,1,\nb,v,i,s,1,1-7\n"
+    assert "1 is stored as 7" in str(load("labels", again).files[0].remarks)
+    assert db.column("SELECT value FROM v_verdicts WHERE rater = 'b' ORDER BY user_id") == [7.0, 1.0]
+
+
+def test_an_aspect_outside_its_scale_is_left_out_alone_and_its_advice_is_its_own(
+    load: Load, db: Database
+) -> None:
+    rows = "".join(f"a,u{n},i,s,accuracy,{n + 1}\na,u{n},i,s,safe,0\n" for n in range(5))
+    content = "rater,user_id,item_id,system,aspect,value\n" + rows
+    with pytest.raises(InputError) as asked:
+        load("labels", content)
+    assert 'scale = { "safe" = [0, 1] }' in asked.value.next_step
+    assert "--keep-fitting" in asked.value.next_step
+    kept = load("labels", content, keep_fitting=True)
+    assert (kept.stored, kept.skipped) == (5, 5)
+    assert set(db.column("SELECT aspect FROM verdicts")) == {"accuracy"}
+    assert "5 of 5 answers of safe (explanation) left out" in str(kept.files[0].remarks)

@@ -159,3 +159,19 @@ def test_systems_called_a_and_tie(load: Load, db: Database) -> None:
     )
     columns = "system_a, system_b, label, order_consistent"
     assert rows_of(db, f"SELECT {columns} FROM v_verdicts") == [("B", "Tie", "B", 1)]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_opposite_answers_for_both_orders_of_a_pair_are_a_tie_by_position(
+    load: Load, db: Database, step: int
+) -> None:
+    rows = "ann,u1,x,y,A bob,u1,y,x,y bob,u1,x,y,x ann,u1,y,x,A cid,u1,y,x,A dan,u1,x,y,A".split()
+    head = "rater,user_id,system_a,system_b,value\n"
+    load("labels", head + "\n".join(rows[::step]) + "\n")
+    found = (
+        "SELECT rater, label, order_consistent, rule FROM v_verdicts WHERE rater IN ('ann', 'bob') ORDER BY 1"
+    )
+    assert rows_of(db, found) == [(name, "Tie", 0, "both orders") for name in ("ann", "bob")]
+    assert set(rows_of(db, "SELECT list_order, value FROM games")) == {("ab", 1.0), ("ba", -1.0)}
+    summary = load("labels", head + "dan,u1,x,y,B\neve,u1,x,y,A\n", "c.csv")
+    assert "“dan” answered “x” on overall of this case in import 1" in summary.warnings[0]
