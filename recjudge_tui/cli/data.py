@@ -14,8 +14,8 @@ import click
 
 from recjudge_tui.cli.commands import KINDS
 from recjudge_tui.cli.output import command, narrate, open_db, reading
+from recjudge_tui.domain.scales import ends_of, values_of
 from recjudge_tui.files import scratch_folder
-from recjudge_tui.importers.codes import ends_of, values_of
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.layout import shipped_file
 from recjudge_tui.importers.reader import STDIN_NAME, parse_where, saved_input

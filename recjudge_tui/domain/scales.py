@@ -96,3 +96,20 @@ def _listed(text: str) -> Scale | None:
     if ordered and len(parts) == 2 and all(type(part) in (int, float) for part in parts):
         return numbered(float(parts[0]), float(parts[1]))
     return worded(tuple(parts), ordered=ordered) if all(isinstance(part, str) for part in parts) else None
+
+
+def values_of(text: str) -> dict[str, str] | None:
+    """The meanings in `1=A,2=B`; a comma or an equals sign inside an answer has a backslash before it. None for another
+    text."""
+    parts = (part for part in re.split(r"(?<!\\),", text) if part.strip())
+    pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in parts]
+    if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
+        return None
+    return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
+
+
+def ends_of(text: str) -> tuple[float, float] | None:
+    """The two ends in `1..7`; None for another text."""
+    number = r"\s*([+-]?\d+(?:\.\d+)?)\s*"
+    match = re.fullmatch(rf"{number}\.\.{number}", text)
+    return None if match is None or float(match[1]) == float(match[2]) else (float(match[1]), float(match[2]))

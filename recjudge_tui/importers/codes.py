@@ -14,7 +14,7 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line, quantity
@@ -101,37 +101,6 @@ class Unclear(InputError):  # noqa: N818 - a question
         choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in lines)
         super().__init__(title, cause, f"Say what they mean:{choices}")
         self.lines = lines
-
-    def choices(self) -> list[tuple[str, dict[str, Any]]]:
-        """What can be chosen, in words, each with the options of an import (`load.Options`) that say so."""
-        found: list[tuple[str, dict[str, Any]]] = []
-        for line, meaning in self.lines:
-            name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
-            if name == "--keep-fitting":
-                found.append((meaning, {"keep_fitting": True}))
-            elif name == "--scale" and (ends := ends_of(text)) is not None:
-                found.append((meaning, {"scale": ends}))
-            elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
-                words = ", ".join(f"{old} = {new}" for old, new in values.items())
-                found.append((f"{words}: {meaning}", {"values": values}))
-        return found
-
-
-def values_of(text: str) -> dict[str, str] | None:
-    """The meanings in `1=A,2=B`; a comma or an equals sign inside an answer has a backslash before it. None for another
-    text."""
-    parts = (part for part in re.split(r"(?<!\\),", text) if part.strip())
-    pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in parts]
-    if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
-        return None
-    return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
-
-
-def ends_of(text: str) -> tuple[float, float] | None:
-    """The two ends in `1..7`; None for another text."""
-    number = r"\s*([+-]?\d+(?:\.\d+)?)\s*"
-    match = re.fullmatch(rf"{number}\.\.{number}", text)
-    return None if match is None or float(match[1]) == float(match[2]) else (float(match[1]), float(match[2]))
 
 
 def is_few(lost: float, of: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -33,6 +34,7 @@ from recjudge_tui.domain.filters import KEYS, OCCASION_HINT, OCCASIONS, parse_fi
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
+from recjudge_tui.domain.scales import ends_of, values_of
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
@@ -790,7 +792,7 @@ class ImportScreen(BaseScreen):
             from recjudge_tui.importers.codes import Unclear
 
             self._unfinished = given
-            if not isinstance(error, Unclear) or not (choices := error.choices()):
+            if not isinstance(error, Unclear) or not (choices := _choices(error.lines)):
                 self.host.show_error(error)
                 return
 
@@ -815,6 +817,21 @@ class ImportScreen(BaseScreen):
 
     def imported(self, project: str) -> None:
         """An import into this project is done."""
+
+
+def _choices(lines: Iterable[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]]:
+    """What can be chosen of the lines that settle what answers mean: in words, each with the options of an import."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    for line, meaning in lines:
+        name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
+        if name == "--keep-fitting":
+            found.append((meaning, {"keep_fitting": True}))
+        elif name == "--scale" and (ends := ends_of(text)) is not None:
+            found.append((meaning, {"scale": ends}))
+        elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
+            words = ", ".join(f"{old} = {new}" for old, new in values.items())
+            found.append((f"{words}: {meaning}", {"values": values}))
+    return found
 
 
 def _folder_name(path: str) -> str:
