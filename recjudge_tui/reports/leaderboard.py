@@ -40,7 +40,7 @@ from recjudge_tui.shapes import Base, Battles, base, battles, generation_notes
 from recjudge_tui.stats import ranking as fits
 from recjudge_tui.stats.agreement import FEWEST, association, min_max, orders_agree
 from recjudge_tui.stats.arrays import FloatArray, none_if_nan
-from recjudge_tui.stats.defaults import ALPHA, POWER, TOP_K
+from recjudge_tui.stats.defaults import ALPHA, EVEN, POWER, TOP_K
 from recjudge_tui.stats.estimate import Interval, join_notes
 from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.store import ratings as rated
@@ -244,8 +244,12 @@ def ranking(project: Project, choose: Options) -> Table:
         if choose.method != "bt" and len(contests.systems) > 2:
             rows += pair_rows(contests, choose.method, board.order, choose.count_ties)
     lines: list[str] = [Note(line, "warning") for board in ranked for line in board.sanity.lines]
+    even = EVEN.get(choose.method)
     told = [(b.contests.question, b.scores.about) for b in ranked if b.scores.about]
     lines += [f"{question.rater}, {question.aspect}: {about}" for question, about in told]
+    lines += [
+        f"{board.contests.question.rater}: {_TWO_METHODS}" for board in ranked if _disputed(board, even)
+    ]
     lines += [] if rows else [words.no_pairs(chosen)]
     lines += [*decided_notes(chosen), *words.about_base(chosen, origins=True)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
@@ -276,6 +280,18 @@ def ranking(project: Project, choose: Options) -> Table:
         about_rater = (asked.rater, ranked[0].sanity.kind_words, f"{asked.protocol} {asked.aspect}", users)
         title = " · ".join(filter(None, about_rater))
     return words.briefly(table, heads, brief, method.kind, title)
+
+
+_TWO_METHODS = "interval and test disagree on whether the two are even; what is claimed rests on the test"
+
+
+def _disputed(board: Board, even: float | None) -> bool:
+    """Whether the interval of one of two systems and their test say different things about an even result."""
+    tested, ends = board.tested, [(each.low, each.high) for each in board.scores.intervals]
+    if even is None or len(tested) != 1 or len(ends) != 2:
+        return False
+    holds = [low <= even <= high for low, high in ends if low is not None and high is not None]
+    return tested[0].separable in holds
 
 
 _DEFINITIONS = definitions(f"""\

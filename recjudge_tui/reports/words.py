@@ -351,4 +351,6 @@ def briefly(
     """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
     shown = [row | {"interval": interval_text(row, kind)} for row in rows]
     kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
-    return replace(table, brief=Table(title or table.title, tuple(kept), cells_of(kept, shown)))
+    return replace(
+        table, brief=Table(title or table.title, tuple(kept), cells_of(kept, shown), (), table.settings)
+    )

@@ -11,6 +11,8 @@ ALPHA = 0.05
 POWER = 0.8
 # differences for which a sample is planned: of a win rate from one half, or between two shares
 DIFFERENCES = (0.05, 0.1, 0.2)
+# the figure of a system that is as good as the others, by the method of a leaderboard
+EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0}
 # cross-validation folds; bins of confidence
 FOLDS = 5
 BINS = 10

@@ -31,7 +31,6 @@ from recjudge_tui.reports.declare import REPORTS, make
 from recjudge_tui.reports.figures.declared import FIGURES, behind, figure
 from recjudge_tui.reports.figures.files import PICTURES, save_figure
 from recjudge_tui.reports.figures.marks import (
-    EVEN,
     LEVEL_NAMES,
     METHOD_NAMES,
     Behind,
@@ -44,6 +43,7 @@ from recjudge_tui.reports.figures.marks import (
     real,
 )
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
+from recjudge_tui.stats.defaults import EVEN
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store.data import known_systems
 from recjudge_tui.store.database import Database

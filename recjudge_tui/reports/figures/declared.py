@@ -27,7 +27,6 @@ from recjudge_tui.reports.common.table import Row, Table, columns
 from recjudge_tui.reports.declare import REPORTS, Options, checked, on_cases, table_of
 from recjudge_tui.reports.figures.marks import (
     CI,
-    EVEN,
     INTERVAL,
     LEVEL_NAMES,
     METHOD_NAMES,
@@ -57,7 +56,7 @@ from recjudge_tui.reports.topics import Topic, TopicRaters, asked, topics
 from recjudge_tui.reports.trend import FLAGS, WIN_RATE
 from recjudge_tui.reports.words import categories, combined_notes, rater_notes, statistic_of
 from recjudge_tui.shapes import ANY_ISSUE, meet, protocols_meeting
-from recjudge_tui.stats.defaults import ALPHA, BINS
+from recjudge_tui.stats.defaults import ALPHA, BINS, EVEN
 from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.registry import CORRELATIONS, STATISTICS, label_of
 from recjudge_tui.store.answers import cases_by_run

@@ -22,8 +22,6 @@ LEVEL_NAMES = {"dataset": "all cases", "user": "mean over users", "pair": "mean 
 METHOD_NAMES = {
     "q": "Q", "winrate": "Win rate", "bt": "Bradley–Terry", "mean": "mean score", "share": "Shares of labels",
 }  # fmt: skip
-# the value of a system that is as good as the others
-EVEN = {"q": 1.0, "winrate": 0.5, "bt": 1000.0}
 # how captions and titles of figures name an interval
 INTERVAL, CI = f"{LEVEL:.0%} interval", f"{LEVEL:.0%} CI"
 # the text for an undefined value
