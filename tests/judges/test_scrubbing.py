@@ -159,13 +159,11 @@ class _KeyringError(Exception):
     pass
 
 
-def _plant_keyring(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> None:
+def _plant_keyring(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """A stand-in for the optional package, which is not installed for tests."""
 
     def get_password(service: str, name: str) -> str:
-        if isinstance(answer, Exception):
-            raise answer
-        return f"{answer}/{service}/{name}"
+        raise error
 
     keyring = types.ModuleType("keyring")
     errors = types.ModuleType("keyring.errors")
