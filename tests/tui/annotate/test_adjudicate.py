@@ -46,10 +46,6 @@ async def deciding(path: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterato
         yield pilot
 
 
-def told(pilot: Pilot[Any]) -> str:
-    return "".join(str(note.message) for note in pilot.app._notifications)
-
-
 async def test_a_decision_and_who_had_said_what_after_it(disputed: Path) -> None:
     async with deciding(disputed) as pilot:
         text = shown(pilot)
