@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import hypothesis.strategies as st
@@ -205,6 +208,28 @@ def test_ranks_within_groups_equal_scipy(pairs: list[tuple[int, int]]) -> None:
     ours = ag.ranks_within(values.astype(float), codes)
     for group in np.unique(codes):
         np.testing.assert_array_equal(ours[codes == group], stats.rankdata(values[codes == group]))
+
+
+@pytest.mark.data
+def test_third_party_annotator_rows_of_zhang_2024() -> None:
+    """Annotator 1: persuasiveness 19.88 / 18.31 / 16.72; mean of two: transparency 24.53 / 25.36 / 23.12."""
+    folder = Path(os.environ["RECJUDGE_DATA"]) / "zhang2024"
+    with (folder / "explanations.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+
+    def column(name: str) -> FloatArray:
+        return np.array([float(row[name] or 3) for row in table])
+
+    users = np.array([row["user_id"] for row in table])
+    films = np.array([f"{row['user_id']} {row['movie_id']}" for row in table])
+    everything = np.zeros(len(table), dtype=np.int64)
+    mean = (column("transparency_1") + column("transparency_2")) / 2
+    for rater, truth, published in (
+        (column("persuasiveness_1"), column("persuasiveness"), (19.88, 18.31, 16.72)),
+        (mean, column("transparency"), (24.53, 25.36, 23.12)),
+    ):
+        levels = [ag.group_mean("pearson", rater, truth, g).value for g in (everything, users, films)]
+        assert [round(100 * (value or 0), 2) for value in levels] == list(published)
 
 
 # Krippendorff 2011, four observers and twelve units
