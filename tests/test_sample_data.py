@@ -30,7 +30,7 @@ COLUMNS = {
     ],
 }  # fmt: skip
 LISTS = ("lists_cooccurrence", "lists_text")
-POINTS = {"Good": 2, "Partial": 1, "Poor": 0, "A": 1, "Tie": 0, "B": -1}
+
 
 Rows = list[dict[str, str]]
 Read = Callable[[str], Rows]

@@ -103,17 +103,6 @@ def test_a_run_full_of_faults_leaves_no_trace_of_the_key(films: Path, judge: str
         assert PLANTED.encode() not in path.read_bytes(), path.name
 
 
-def test_the_write_ahead_log_holds_no_key(films: Path) -> None:
-    """Looked at while another connection keeps it from being folded into the file."""
-    with connect(films) as reader, start("openai_api", "--api-key", PLANTED) as server:
-        reader.value("SELECT count(*) FROM runs")
-        judging = f"run pointwise -p films --judge openai:hash-judge --base-url {server.url}".split()
-        assert clean(ran(*judging, "--db", films, env={"OPENAI_API_KEY": PLANTED}))[0] == 0
-        wal = films.with_name(f"{films.name}-wal").read_bytes()
-        assert len(wal) > 10_000
-        assert PLANTED.encode() not in wal + films.read_bytes()
-
-
 def test_the_list_of_processes_and_core_dumps_hold_no_key(films: Path) -> None:
     """The same for a detached run, which is another process."""
     environment = {"env": {"OPENAI_API_KEY": PLANTED}}

@@ -11,7 +11,6 @@ import pytest
 from recjudge_tui.cli.app import main
 from recjudge_tui.store.schema import connect
 from tests.support.annotators import films, judges, verdicts
-from tests.support.app.projects import make_project
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -80,9 +79,3 @@ def test_export_to_a_file_and_to_stdout(run: Run, tmp_path: Path) -> None:
     _, out, _ = run("export", "--as", "ana", "--format", "label-studio")
     assert [set(task) for task in json.loads(out)] == [{"data"}, {"data"}]
     assert "nothing is assigned to “ben”" in run("export", "--as", "ben")[2]
-
-
-@pytest.fixture
-def path(project_db: Path) -> Path:
-    make_project(project_db, "movies")
-    return project_db

@@ -243,16 +243,6 @@ async def test_an_invalid_answer_fails_with_its_kind_of_error(body: object, kind
     assert (error.kind, error.retry) == (kind, retry)
 
 
-# ---- schemas -------------------------------------------------------------------------------------------------
-
-
-def keywords(schema: dict[str, Any]) -> set[str]:
-    found = set(schema)
-    for part in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
-        found |= keywords(part)
-    return found
-
-
 # ---- vendors -------------------------------------------------------------------------------------------------
 
 

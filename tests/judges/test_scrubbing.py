@@ -141,10 +141,6 @@ def test_a_key_that_a_server_echoes_is_stored_nowhere(
 # ---- keys ----------------------------------------------------------------------------------------------------
 
 
-def find_key() -> Key | None:
-    return find_keys(("MY_KEY",), ("http://127.0.0.1:1",)).get("MY_KEY")
-
-
 def test_neither_repr_nor_scrubbed_text_holds_the_key() -> None:
     key = Key("MY_KEY", "planted-key-123")
     assert "planted" not in f"{key} {key!r}"
@@ -159,13 +155,11 @@ class _KeyringError(Exception):
     pass
 
 
-def _plant_keyring(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> None:
-    """A stand-in for the optional package, which is not installed for tests."""
+def test_a_session_without_a_keyring_service_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optional package is not installed for tests: a stand-in."""
 
     def get_password(service: str, name: str) -> str:
-        if isinstance(answer, Exception):
-            raise answer
-        return f"{answer}/{service}/{name}"
+        raise _KeyringError("no backend")
 
     keyring = types.ModuleType("keyring")
     errors = types.ModuleType("keyring.errors")
@@ -174,8 +168,4 @@ def _plant_keyring(monkeypatch: pytest.MonkeyPatch, answer: str | Exception) -> 
     monkeypatch.setitem(sys.modules, "keyring", keyring)
     monkeypatch.setitem(sys.modules, "keyring.errors", errors)
     monkeypatch.setattr(keys, "find_spec", lambda name: object())
-
-
-def test_a_session_without_a_keyring_service_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    _plant_keyring(monkeypatch, _KeyringError("no backend"))
-    assert find_key() is None
+    assert find_keys(("MY_KEY",), ("http://127.0.0.1:1",)).get("MY_KEY") is None

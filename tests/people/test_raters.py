@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -50,11 +49,6 @@ def verdicts(project: Project, rater: str, columns: str = "") -> dict[int, Any]:
         f"SELECT case_id, value{columns} FROM v_verdicts WHERE rater = ? AND state = 'ok'", (rater,)
     )
     return {case: said if columns else said[0] for case, *said in rows}
-
-
-def recipe(project: Project, rater: str) -> tuple[str, object]:
-    ((kind, made),) = project.db.tuples("SELECT kind, recipe FROM raters WHERE name = ?", (rater,))
-    return kind, json.loads(made)
 
 
 # ---- labels that are adjudicated ---------------------------------------------------------------------------------
@@ -176,33 +170,6 @@ EXPLANATIONS = (
 def referenced(db: Database) -> Database:
     load(db, "items", [("item_id", "title"), ("i1", "Heat"), ("i2", "Ronin")])
     load(db, "explanations", EXPLANATIONS)
-    return db
-
-
-@pytest.fixture
-def lists(db: Database) -> Database:
-    """u1 wants i1: a has it first, b third. u2 wants i9: neither has it. u3 wants nothing. u4 has a list by a only.
-
-    Pairs of u1, u2 and u3 are cases; that of u4 is a label's, and so is one of systems without lists.
-    """
-    items = [(f"i{n}", f"Film {n}", "x|y" if n % 2 else "x") for n in range(1, 10)]
-    load(db, "items", [("item_id", "title", "category"), *items])
-    load(db, "events", [
-        ("user_id", "item_id", "type", "value"),
-        ("u1", "i1", "heldout_rating", 5), ("u2", "i9", "heldout_click", ""), ("u3", "i2", "click", ""),
-    ])  # fmt: skip
-    ranked = {"a": ("i1", "i2", "i3"), "b": ("i2", "i3", "i1")}
-    rows: list[tuple[object, ...]] = [("user_id", "system", "item_id", "rank")]
-    for user in ("u1", "u2", "u3", "u4"):
-        for system, found in ranked.items():
-            if (user, system) != ("u4", "b"):
-                rows += [(user, system, item, rank + 1) for rank, item in enumerate(found)]
-    load(db, "lists", rows)
-    load(db, "labels", [
-        ("rater", "user_id", "system_a", "system_b", "value"),
-        ("anna", "u1", "a", "b", "B"), ("anna", "u2", "a", "b", "A"), ("anna", "u3", "a", "b", "A"),
-        ("anna", "u4", "a", "b", "A"), ("anna", "u1", "p", "q", "A"),
-    ])  # fmt: skip
     return db
 
 

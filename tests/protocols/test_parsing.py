@@ -126,10 +126,6 @@ CLEAR = (
     "Good Match!", "Good Match.", "**Good Match**", "'Good Match'", "“Good Match”", "Good\u00a0Match", "Good Match ✅",
     "(Good Match)", ["Good Match"], ["good_match."], "Good\u2011Match", "Good\u200b Match", "Ｇｏｏｄ Match", "<Good Match>",
 )  # fmt: skip
-UNCLEAR = (
-    "Good", "A Good Match", "", "2", "Gut", "Good Match?", "not Good Match", "≠ Good Match", "Good Match / Poor Match",
-    "Good Match, Poor Match", "Good Match -> Poor Match", "❌ Good Match", "1. Good Match", "Good or Partial Match",
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("label", CLEAR, ids=str)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,48 +24,44 @@ from tests.support.verdicts import (
     judge_lists,
     judge_pairs,
     list_case,
-    new_project,
     pair_case,
 )
 
 Values = npt.NDArray[np.float64]
 
 
-@pytest.fixture
-def made(project_db: Path) -> Project:
-    return new_project(project_db)
+def stated(project: Project, rater: str = "llm", truth: str = "anna", **options: Any) -> list[Stated]:
+    return stated_confidences(Opened(project.db, project.id, "films"), rater, truth, **options)
 
 
-def stated(made: Project, rater: str = "llm", truth: str = "anna", **options: Any) -> list[Stated]:
-    return stated_confidences(Opened(made.db, made.id, "films"), rater, truth, **options)
-
-
-def set_confidence(made: Project, cases: list[int], sure: Values) -> None:
+def set_confidence(project: Project, cases: list[int], sure: Values) -> None:
     rows = [(None if np.isnan(c) else c, case) for case, c in zip(cases, sure.tolist(), strict=True)]
-    made.db.execute_many("UPDATE verdicts SET confidence = ? WHERE case_id = ? AND run_id IS NOT NULL", rows)
+    project.db.execute_many(
+        "UPDATE verdicts SET confidence = ? WHERE case_id = ? AND run_id IS NOT NULL", rows
+    )
 
 
-def judged_lists(made: Project, users: int, draw: int) -> tuple[Values, Values, Values]:
+def judged_lists(project: Project, users: int, draw: int) -> tuple[Values, Values, Values]:
     """A judge, too sure, not sure enough or right about it, and a person who labelled most users: what it said, how sure,
     and the labels."""
     rng = np.random.default_rng(draw)
-    cases = [list_case(made, f"u{at:02}", name) for at in range(users) for name in ("x", "y")]
+    cases = [list_case(project, f"u{at:02}", name) for at in range(users) for name in ("x", "y")]
     sure = rng.uniform(0.35, 0.99, len(cases))
     truth = rng.integers(0, 3, sure.size).astype(float)
     hit = rng.random(sure.size) < sure ** (0.4, 1.0, 3.0)[draw % 3]
     said = np.where(hit, truth, (truth + rng.integers(1, 3, sure.size)) % 3)
     sure[rng.random(sure.size) < 0.1] = np.nan
     truth[np.arange(sure.size) >= 1.6 * users] = np.nan
-    judge_lists(made, "llm", dict(zip(cases, said.tolist(), strict=True)))
-    set_confidence(made, cases, sure)
-    give(made, "anna", {c: v for c, v in zip(cases, truth.tolist(), strict=True) if v == v})
+    judge_lists(project, "llm", dict(zip(cases, said.tolist(), strict=True)))
+    set_confidence(project, cases, sure)
+    give(project, "anna", {c: v for c, v in zip(cases, truth.tolist(), strict=True) if v == v})
     return said, sure, truth
 
 
 @pytest.mark.parametrize(("draw", "users"), list(enumerate((4, 9, 10, 25, 60))))
-def test_calibration_says_what_the_confidences_show(made: Project, draw: int, users: int) -> None:
-    said, sure, truth = judged_lists(made, users, draw)
-    questions = stated(made)
+def test_calibration_says_what_the_confidences_show(project: Project, draw: int, users: int) -> None:
+    said, sure, truth = judged_lists(project, users, draw)
+    questions = stated(project)
     table = error_table(questions)
     labelled = ~np.isnan(truth)
     used = labelled & ~np.isnan(sure)
@@ -95,19 +90,21 @@ def test_calibration_says_what_the_confidences_show(made: Project, draw: int, us
         assert row["gap"] == pytest.approx(float((right - given)[here].mean()))
 
 
-def test_what_is_left_out_of_calibration_is_counted(made: Project) -> None:
-    cases = [pair_case(made, f"u{at:02}") for at in range(30)]
-    judge_pairs(made, "llm", {c: (1.0, -1.0) if at % 10 == 9 else (1.0, 1.0) for at, c in enumerate(cases)})
+def test_what_is_left_out_of_calibration_is_counted(project: Project) -> None:
+    cases = [pair_case(project, f"u{at:02}") for at in range(30)]
+    judge_pairs(
+        project, "llm", {c: (1.0, -1.0) if at % 10 == 9 else (1.0, 1.0) for at, c in enumerate(cases)}
+    )
     labels = {case: -1.0 if at in (9, 19) else 1.0 for at, case in enumerate(cases[:20])}
-    give(made, "anna", labels | {cases[0]: 0.5}, protocol_name="pairwise")
-    set_confidence(made, cases, np.full(30, 0.9))
-    (found,) = stated(made)
+    give(project, "anna", labels | {cases[0]: 0.5}, protocol_name="pairwise")
+    set_confidence(project, cases, np.full(30, 0.9))
+    (found,) = stated(project)
     assert (found.flipped.sum(), found.usable.sum(), found.off_scale) == (3, 17, 1)
     notes = error_table([found]).notes
     assert any("2 labelled verdicts left out because their two orders disagreed" in note for note in notes)
     assert any("1 label off the scale left out" in note for note in notes)
-    made.db.execute(
+    project.db.execute(
         "UPDATE verdicts SET state = 'failed', value = NULL WHERE run_id IS NOT NULL AND case_id = ?",
         (cases[1],),
     )
-    assert cases[1] not in stated(made)[0].case.tolist()
+    assert cases[1] not in stated(project)[0].case.tolist()

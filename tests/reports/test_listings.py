@@ -8,17 +8,12 @@ from rich.cells import cell_len
 from recjudge_tui.domain.records import Event, Item, RankedItem, Slate, User
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.reports.cases import case_text
-from recjudge_tui.reports.common.table import Note, Table
 from recjudge_tui.store.cases import CaseKey, ensure_case
 from recjudge_tui.store.imports import add_events, add_items, add_slates, add_users
 from tests.support.verdicts import (
     Project,
     import_target,
 )
-
-
-def step(table: Table) -> str:
-    return next(note.step.action for note in table.notes if isinstance(note, Note) and note.step)
 
 
 @pytest.fixture

@@ -29,14 +29,6 @@ def rows_of(project: Project, *names: str, **options: Any) -> list[Any]:
     return [tuple(row[name] for name in names) for row in rows] if names else [dict(row) for row in rows]
 
 
-@pytest.fixture
-def lists(tmp_path: Path) -> Project:
-    project = new_project(tmp_path / "a.db")
-    cases = [served(project, "list", user, day, "x") for day in DAYS for user in USERS]
-    give(project, "judge", cases_of(cases, [2, 2, 1, 2, 0, 0, 2, 2, None]), kind="judge")
-    return project
-
-
 def test_a_line_joins_the_same_pair_or_ratings_of_periods_in_which_all_met(tmp_path: Path) -> None:
     project = new_project(tmp_path / "a.db")
     met = {DAYS[0]: [("a", "b"), ("a", "c"), ("b", "c")], DAYS[1]: [("a", "b")]}

@@ -154,26 +154,23 @@ def test_no_word_is_empty_and_no_character_is_lost(text: str, how: Cut) -> None:
     assert "".join(words) == "".join(unicodedata.normalize("NFC", text).split())
 
 
-def test_jieba_says_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+def cut_elsewhere(temporary: Path) -> subprocess.CompletedProcess[str]:
+    """Cut Chinese in a process of its own with this folder for its files."""
     code = "from recjudge_tui.stats.text import cut; assert cut('清华大学', 'jieba') == ['清华大学']"
-    done = subprocess.run(
-        [sys.executable, "-W", "default", "-c", code],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = [sys.executable, "-W", "default", "-c", code]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_jieba_says_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+    done = cut_elsewhere(tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_cache_that_somebody_left_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "jieba.cache").write_bytes(b"not for us")
-    code = "from recjudge_tui.stats.text import cut; assert cut('清华大学', 'jieba') == ['清华大学']"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, check=False
-    )  # fmt: skip
-    assert done.returncode == 0
+    assert cut_elsewhere(tmp_path).returncode == 0
     assert (tmp_path / "jieba.cache").read_bytes() == b"not for us"
 
 

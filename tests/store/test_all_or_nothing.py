@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,22 @@ def cut_at(monkeypatch: pytest.MonkeyPatch, place: int) -> None:
         monkeypatch.setattr(Database, name, counted(getattr(Database, name)))
 
 
+def cut_everywhere(path: Path, action: Callable[[], object]) -> None:
+    """Cut the action between any two statements, until it gets through: each time nothing of it is stored."""
+    stored = content(path)
+    for place in range(500):
+        with pytest.MonkeyPatch.context() as patch:
+            cut_at(patch, place)
+            try:
+                action()
+            except CutError:
+                assert content(path) == stored, f"half done after {place} statements"
+                continue
+        break
+    assert place > 1, "there are statements to cut between"
+    assert content(path) != stored
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_done_or_not_begun(
     judged: Path, capsys: pytest.CaptureFixture[str], command: str
@@ -124,19 +141,12 @@ def test_a_command_is_done_or_not_begun(
     prompt = judged.with_name("mine.toml")
     assert ran(capsys, "prompt", "copy", "pointwise-shopping", str(prompt), "--db", str(judged))[0] == 0
     words = [*command.format(labels=more, prompt=prompt).split(), "--db", str(judged)]
-    before = content(judged)
-    for place in range(500):
-        with pytest.MonkeyPatch.context() as patch:
-            cut_at(patch, place)
-            try:
-                code, _, err = ran(capsys, *words)
-            except CutError:
-                assert content(judged) == before, f"half done after {place} statements"
-                continue
+
+    def done() -> None:
+        code, _, err = ran(capsys, *words)
         assert code == 0, err
-        break
-    assert place > 1, "there are statements to cut between"
-    assert content(judged) != before
+
+    cut_everywhere(judged, done)
 
 
 Action = Callable[[Database], object]
@@ -177,23 +187,7 @@ def test_a_decision_of_a_person_is_stored_whole_or_not_at_all(
     assigned(db)
     for step in steps[:-1]:
         step(db)
-    cut_everywhere(db, steps[-1])
-
-
-def cut_everywhere(db: Database, action: Action) -> None:
-    """Cut the action between any two statements, until it gets through: each time nothing of it is stored."""
-    stored = content(db.path)
-    for place in range(100):
-        with pytest.MonkeyPatch.context() as patch:
-            cut_at(patch, place)
-            try:
-                action(db)
-            except CutError:
-                assert content(db.path) == stored, f"half done after {place} statements"
-                continue
-        break
-    assert place > 1, "there are statements to cut between"
-    assert content(db.path) != stored
+    cut_everywhere(db.path, partial(steps[-1], db))
 
 
 def _import(db: Database) -> None:
@@ -239,7 +233,7 @@ def test_a_batch_is_written_whole_or_not_at_all(db: Database, steps: tuple[Actio
     _batched(db)
     for step in steps[:-1]:
         step(db)
-    cut_everywhere(db, steps[-1])
+    cut_everywhere(db.path, partial(steps[-1], db))
 
 
 def test_an_interrupted_batch_ends_like_an_undisturbed_one(db: Database) -> None:

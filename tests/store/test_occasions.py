@@ -42,17 +42,6 @@ def label(db: Database, *words: str, header: tuple[str, ...] = PAIR) -> ImportSu
     return import_files(db, "films", [path], "labels")
 
 
-def cases(db: Database, run_id: int) -> list[tuple[str, ...]]:
-    """The cases of a run: systems, occasion, the items of the two lists."""
-    return list(db.tuples(
-        """SELECT c.system_a, c.system_b, c.context, c.served_at,
-             (SELECT item_id FROM slate_items WHERE slate_id = c.slate_a),
-             (SELECT item_id FROM slate_items WHERE slate_id = c.slate_b)
-           FROM run_cases rc JOIN cases c ON c.id = rc.case_id WHERE rc.run_id = ? ORDER BY c.id""",
-        (run_id,),
-    ))  # fmt: skip
-
-
 def shown(db: Database, run_id: int) -> list[tuple[str, ...]]:
     """(context, the items of the shown history) of every case."""
     return list(db.tuples(

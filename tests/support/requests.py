@@ -23,6 +23,12 @@ def sent_request(db: Database, call_id: int) -> Request:
     return build_request(db, run["id"], setup_of(db, run), key)[1]
 
 
+def sent_texts(db: Database, run: int) -> list[str]:
+    """All that each call of a run says, in the order of the plan."""
+    ids = db.column("SELECT id FROM calls WHERE run_id = ? ORDER BY id", (run,))
+    return ["\n".join(message.content for message in sent_request(db, call).messages) for call in ids]
+
+
 def recording(db: Database, plan: Plan, path: Path, reply: Callable[[CallKey, Request], object]) -> JudgeSpec:
     """A judge that answers each call of the planned run with what `reply` says, as JSON. The plan's rater goes."""
     assert plan.run_id is not None

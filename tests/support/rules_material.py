@@ -46,10 +46,6 @@ def clicked(what: ItemView, days: float = 1) -> ShownEvent:
     return ShownEvent(type="click", timestamp=ago(days), item=what)
 
 
-def searched(text: str, days: float = 1) -> ShownEvent:
-    return ShownEvent(type="search", timestamp=ago(days), text=text)
-
-
 def user(*history: ShownEvent, **parts: Any) -> UserView:
     return UserView(user_id="u", as_of=NOW.isoformat(), history=history, **parts)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-FLAGS = "0|" * 18 + "0"
-
 
 def flags(*genres: int) -> str:
     """The 19 flags at the end of a line of u.item; 0 is “unknown”."""

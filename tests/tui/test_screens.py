@@ -31,7 +31,6 @@ from tests.support.app.snapping import SIZE, ScreenText, pictured, press
 Copy = Callable[[str], Path]
 MOVIES, SHOP, EMPTY = 1, 2, 3
 # figures that this database has nothing for
-ELSEWHERE = ("q-metric", "label-shares", "flags")
 
 
 # a toast goes when its time has come

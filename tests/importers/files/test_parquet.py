@@ -123,7 +123,6 @@ def test_without_pyarrow(db: Database, tmp_path: Path, monkeypatch: pytest.Monke
         import_files(db, "p", [path], "items")
 
 
-DENSE = "compressed too strongly for a table"
 LONG = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array(["x" * 1_000_000]))
 
 

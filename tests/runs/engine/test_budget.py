@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -180,44 +179,21 @@ def test_a_reply_that_was_paid_for_is_kept_when_there_is_no_money_to_ask_again(
 # ---- limits --------------------------------------------------------------------------------------------------
 
 
-Times = list[tuple[int, float]]
-
-
-def request(words: int = 1, max_tokens: int = 16) -> Request:
-    text = "film " * words
-    return Request(
-        messages=(Message(role="user", content=text),),
-        reply_schema={},
-        sampling=Sampling(max_tokens=max_tokens),
+def test_twelve_hundred_a_minute_are_twenty_in_any_second_and_in_order() -> None:
+    times: list[tuple[int, float]] = []
+    asked = Request(
+        messages=(Message(role="user", content="film "),), reply_schema={}, sampling=Sampling(max_tokens=16)
     )
 
+    async def passing(gate: CallLimits, number: int) -> None:
+        await gate.enter(asked)
+        times.append((number, asyncio.get_running_loop().time()))
 
-def in_gate(
-    scene: Callable[[CallLimits, asyncio.Event], Coroutine[Any, Any, None]], **parts: Any
-) -> CallLimits:
-    """Play a scene in virtual time with a gate of its own."""
+    async def scene() -> None:
+        gate = CallLimits(asyncio.Event(), requests=RateLimit(1200))
+        await asyncio.gather(*(passing(gate, n) for n in range(40)))
 
-    async def play() -> CallLimits:
-        stopping = asyncio.Event()
-        gate = CallLimits(stopping, **parts)
-        await scene(gate, stopping)
-        return gate
-
-    return played(play())
-
-
-async def passing(gate: CallLimits, number: int, times: Times, ask: Request | None = None) -> None:
-    await gate.enter(ask or request())
-    times.append((number, asyncio.get_running_loop().time()))
-
-
-def test_twelve_hundred_a_minute_are_twenty_in_any_second_and_in_order() -> None:
-    times: Times = []
-
-    async def scene(gate: CallLimits, _: asyncio.Event) -> None:
-        await asyncio.gather(*(passing(gate, n, times) for n in range(40)))
-
-    in_gate(scene, requests=RateLimit(1200))
+    played(scene())
     assert [n for n, _ in times] == list(range(40))
     moments = [t for _, t in times]
     assert moments[-1] - moments[0] == pytest.approx(1.95)

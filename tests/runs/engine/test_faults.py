@@ -283,31 +283,15 @@ def test_a_key_or_model_refused_in_mid_run_ends_it_at_once(
     assert check_ends(db, run, quiet) == {}
 
 
-def failures(**known: Any) -> Failures:
-    return Failures(CallLimits(asyncio.Event(), **known))
-
-
-def error(kind: str, retry_after: float | None = None, *, retry: bool = True) -> CallError:
-    return CallError(kind, "no", retry=retry, retry_after=retry_after)
-
-
-class Clock:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 1000.0
-        monkeypatch.setattr(time, "monotonic", lambda: self.now)
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    return Clock(monkeypatch)
-
-
-def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(clock: Clock) -> None:
-    met = failures()
+def test_a_repeatedly_lost_connection_counts_if_other_calls_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    met, lost = Failures(CallLimits(asyncio.Event())), CallError("connection", "no", retry=True)
     ends = []
-    for _ in range(6):
-        met.limits.note(error("connection"))
-        ends.append(met.end_with(error("connection")))
-        clock.now += 1
+    for second in range(6):
+        monkeypatch.setattr(time, "monotonic", lambda now=1000.0 + second: now)
+        met.limits.note(lost)
+        ends.append(met.end_with(lost))
+        monkeypatch.setattr(time, "monotonic", lambda now=1001.0 + second: now)
         met.limits.note()  # another call's answer
     assert ends == [False] * 5 + [True]

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from recjudge_tui.domain.calls import Answer, Order
+from recjudge_tui.domain.calls import Answer
 from recjudge_tui.domain.run import REPEATS_TEMPERATURE
 from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.record import voted
-from recjudge_tui.store.calls import CaseCall
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import reset_failed, run_progress
 from tests.support.cases import shipped
@@ -180,13 +179,3 @@ def test_the_server_s_own_probabilities_count_with_the_dissent() -> None:
     assert unanimous.confidence == pytest.approx(0.9)
     assert divided.confidence == pytest.approx(0.6)
     assert half_told.confidence == pytest.approx(2 / 3), "not told for every answer with the label: the share"
-
-
-def case(**orders: str) -> list[CaseCall]:
-    calls = []
-    for order, said in orders.items():
-        for sample, answer in enumerate(pair(*said)):
-            place: Order = "ab" if order == "ab" else "ba"
-            state, answers = ("done", {"overall": answer}) if answer else ("failed", {})
-            calls.append(CaseCall(place, "", sample, state, answers))
-    return calls

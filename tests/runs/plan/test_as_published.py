@@ -15,7 +15,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import store_prompt
 from tests.support.cases import shipped
-from tests.support.requests import sent_request
+from tests.support.requests import sent_request, sent_texts
 from tests.support.runs import RULES, calls, load, make_project, plan_run
 
 
@@ -29,9 +29,7 @@ def published(
 
 def texts(db: Database, made: Plan) -> list[str]:
     assert made.run_id is not None
-    return [
-        "\n".join(m.content for m in sent_request(db, call["id"]).messages) for call in calls(db, made.run_id)
-    ]
+    return sent_texts(db, made.run_id)
 
 
 def in_order(text: str, *parts: str) -> bool:

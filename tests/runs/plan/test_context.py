@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from recjudge_tui.domain.calls import PROFILE
 from recjudge_tui.domain.domains import DATASETS, SHIPPED, WORDS
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.material import ItemView, ShownEvent
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.importers.load import import_files
@@ -29,7 +27,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import domain_named, domain_names
-from tests.support.requests import sent_request
+from tests.support.requests import sent_request, sent_texts
 from tests.support.runs import calls, load, make_project, plan, plan_run, planned
 
 HEADER = ("user_id", "item_id", "text", "type", "timestamp", "value")
@@ -61,30 +59,17 @@ def test_thousands_of_clicks_do_not_hide_what_was_bought(db: Database) -> None:
     assert user.browsed[0] == "aisle 19"
 
 
-def event(category: str, brand: str = "", value: float | None = None, kind: str = "rating") -> ShownEvent:
-    return ShownEvent(
-        type=kind, value=value, item=ItemView(item_id="i", title="t", category=category, brand=brand)
-    )
-
-
 # ---- shown ---------------------------------------------------------------------------------------------------
 
 
 ITEMS = [("item_id", "title"), *((f"i{n}", f"Film {n}") for n in range(20))]
 
 
-def rendered(db: Database, run: int) -> list[str]:
-    """System and user text of every call."""
-    return ["\n".join(m.content for m in sent_request(db, call["id"]).messages) for call in calls(db, run)]
-
-
-def with_events(db: Database, *events: tuple[object, ...], length: int = 4) -> None:
+def with_events(db: Database, *events: tuple[object, ...]) -> None:
     load(db, "items", ITEMS)
     load(db, "events", [("user_id", "item_id", "type", "value"), *(("u", *event) for event in events)])
     lists = [
-        ("u", s, f"i{10 + rank + n}", rank)
-        for n, s in enumerate(("als", "pop"))
-        for rank in range(1, length + 1)
+        ("u", s, f"i{10 + rank + n}", rank) for n, s in enumerate(("als", "pop")) for rank in range(1, 5)
     ]
     load(db, "lists", [("user_id", "system", "item_id", "rank"), *lists])
 
@@ -98,7 +83,7 @@ def test_wishes_impressions_and_unknown_types_are_no_history(db: Database, proto
         ("i3", "add_to_cart", ""),
         ("i4", "teleport", ""),
     )
-    for text in rendered(db, planned(db, protocol=protocol)):
+    for text in sent_texts(db, planned(db, protocol=protocol)):
         history, others = text[text.index(" newest first:") :].split("Other events, newest first:\n")
         assert "- purchase: Film 1\n" in history
         assert not any(f"Film {n}\n" in history for n in (2, 3, 4))
@@ -109,10 +94,6 @@ def test_wishes_impressions_and_unknown_types_are_no_history(db: Database, proto
 
 
 LISTS = ("pointwise", "pairwise", "arena", "absolute")
-
-
-def texts(db: Database, run: int) -> Sequence[str]:
-    return ["\n".join(m.content for m in sent_request(db, call["id"]).messages) for call in calls(db, run)]
 
 
 def made_of(db: Database, layout: str) -> None:
@@ -151,7 +132,7 @@ def test_the_layout_imported_chooses_the_words(
         made = plan(db, protocol=protocol, rater=protocol)
         assert made.estimate.domain_note == ""
         assert made.run_id is not None
-        for text in texts(db, made.run_id):
+        for text in sent_texts(db, made.run_id):
             if protocol in ("arena", "absolute"):
                 assert f"You are this user of {platform}." in text
                 assert f"What you {did}, newest first:" in text
@@ -186,7 +167,7 @@ def test_a_users_own_domain_has_no_examples(db: Database, settings_folder: Path)
     assert made.estimate.domain_note.startswith("the examples of prompt pointwise-media are about films, ")
     assert made.estimate.domain_note in estimate_lines(made.estimate, rater=made.rater, prompt=made.prompt)
     assert made.run_id is not None
-    for text in texts(db, made.run_id):
+    for text in sent_texts(db, made.run_id):
         assert "lists of recommended podcast things." in text
         assert "# Examples" not in text
         assert "Answer: {" not in text

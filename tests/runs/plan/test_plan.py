@@ -40,7 +40,7 @@ from recjudge_tui.store.raters import ensure_rater
 from recjudge_tui.store.runs import delete_run
 from recjudge_tui.store.schema import connect
 from tests.support.first_list import judged_by_position
-from tests.support.requests import sent_request
+from tests.support.requests import sent_request, sent_texts
 from tests.support.runs import (
     SERIES,
     SYSTEMS,
@@ -109,13 +109,6 @@ def test_a_baseline_is_compared_with_each_and_no_two_others(db: Database) -> Non
     assert {pair[1:] for pair in cases(db, named)} == {("als", "svd")}
 
 
-def shown(db: Database, run: int) -> str:
-    """Everything that run shows of anybody, as text."""
-    return "\n".join(
-        "\n".join(m.content for m in sent_request(db, call["id"]).messages) for call in calls(db, run)
-    )
-
-
 def test_a_dry_run_leaves_no_trace(db: Database) -> None:
     make_project(db, users=4, strangers=1)
     before = counted(db)
@@ -137,18 +130,18 @@ def test_an_import_after_the_plan_changes_nothing_of_what_a_run_asks(db: Databas
     make_project(db, users=3)
     run = planned(db, protocol="pairwise")
     work(db.path, run)
-    before = shown(db, run)
+    before = "\n".join(sent_texts(db, run))
     hashes = [c["content_hash"] for c in calls(db, run)]
     rows = db.rows("SELECT DISTINCT item_id FROM items")
     load(db, "items", [("item_id", "title"), *((r[0], f"Renamed {r[0]}") for r in rows)])
     load(db, "events", [("user_id", "item_id", "type", "timestamp"),
                         *((f"u{n:02d}", "i1", "purchase", "2024-05-04T00:00:00Z") for n in range(3))])  # fmt: skip
-    assert shown(db, run) == before
+    assert "\n".join(sent_texts(db, run)) == before
     assert [sent_request(db, c["id"]).content_hash() for c in calls(db, run)] == hashes
     assert None not in hashes
     case = calls(db, run)[0]["case_id"]
     prompt = planned(db, protocol="pairwise", rater="after")
-    assert "Renamed" in shown(db, prompt)
+    assert "Renamed" in "\n".join(sent_texts(db, prompt))
     assert "Renamed" in request_now(db, get_prompt(db, "pairwise-media")[2], case).messages[-1].content
 
 
@@ -190,7 +183,7 @@ def test_one_rater_is_asked_one_thing_about_a_kind_of_case(db: Database) -> None
 def test_no_systems_name_ever_reaches_a_judge(db: Database) -> None:
     make_project(db, users=2, systems=("sys-alpha", "sys-beta"))
     for protocol in ("pointwise", "pairwise"):
-        text = shown(db, planned(db, protocol=protocol))
+        text = "\n".join(sent_texts(db, planned(db, protocol=protocol)))
         assert "sys-" not in text
 
 
@@ -264,24 +257,14 @@ def exported_first(db: Database, project: int) -> set[tuple[str, str]]:
 # ---- call order ----------------------------------------------------------------------------------------------
 
 
-def prompts(db: Database, run: int) -> list[str]:
-    requests = [sent_request(db, call["id"]) for call in calls(db, run)]
-    return ["\0".join(message.content for message in request.messages) for request in requests]
-
-
 def shared_start(a: Sequence[object], b: Sequence[object]) -> int:
     """How many elements at the beginning of both are the same."""
     return next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
 
 
-def read(texts: Sequence[str]) -> int:
-    """The characters that a server reads if it remembers the prompt before."""
-    return len(texts[0]) + sum(len(b) - shared_start(a, b) for a, b in pairwise(texts))
-
-
 def test_prompts_about_the_aspects_of_two_lists_differ_after_the_lists(db: Database) -> None:
     make_project(db, users=1)
-    texts = prompts(db, planned(db, protocol="arena", aspects="single", swap=False))
+    texts = sent_texts(db, planned(db, protocol="arena", aspects="single", swap=False))
     assert len(texts) == 7
     assert all("</list_b>" in a[: shared_start(a, b)] for a, b in pairwise(texts))
 
@@ -508,19 +491,6 @@ def crowd(project_db: Path) -> Iterator[Database]:
         load(crowd, "events", [("user_id", "item_id", "text", "type", "timestamp", "value"), *rows])
         add_lists(crowd, busy, SYSTEMS)
         yield crowd
-
-
-def drawn(crowd: Database, **wished: Any) -> tuple[Counter[str], dict[str, int]]:
-    """How many users of each first letter a run judges, and what its estimate says of the levels."""
-    found = plan(crowd, systems=("als",), **wished)
-    users = [
-        row[0]
-        for row in crowd.rows(
-            """SELECT DISTINCT c.user_id FROM calls k JOIN cases c ON c.id = k.case_id WHERE k.run_id = ?""",
-            (found.run_id,),
-        )
-    ]
-    return Counter(user[0] for user in users), found.estimate.strata
 
 
 def test_events_are_counted_in_the_window_that_is_shown(crowd: Database) -> None:

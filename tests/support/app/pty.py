@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import select
-import signal
 import socket
 import struct
 import subprocess
@@ -60,12 +59,6 @@ class Terminal:
             self._typed += 1
             self.rest()
         return self.written.getvalue()[begun:]
-
-    def resize(self, rows: int, columns: int) -> None:
-        """Until the app is laid out anew."""
-        self.child.setwinsize(rows, columns)
-        self.child.kill(signal.SIGWINCH)
-        self.rest()
 
     def rest(self) -> None:
         """Until every key pressed so far is handled and the app has nothing left to do or to write."""

@@ -35,9 +35,7 @@ PARAMETERS = frozenset(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = served.parser("A messages server for tests and benchmarks.")
-    parser.add_argument("--cache-min", type=int, default=0, help="shorter prefixes are silently not cached")
-    return parser
+    return served.parser("A messages server for tests and benchmarks.")
 
 
 class MessageServer(served.Server):
@@ -85,7 +83,7 @@ class MessageServer(served.Server):
             return body
         if self.options.delay_ms:
             await asyncio.sleep(self.options.delay_ms / 1000)
-        seed = seed_of([body.get("system"), body["messages"]], self.options.salt)
+        seed = seed_of([body.get("system"), body["messages"]])
         return self.answered(seed, attempt, lambda fault: self.message(body, seed, fault))
 
     def parsed(self, raw: bytes) -> dict[str, Any] | Response:
@@ -151,7 +149,7 @@ class MessageServer(served.Server):
         marks = [i for i, block in enumerate(blocks) if block.get("cache_control")]
         prefix = sum(_tokens_of(block) for block in blocks[: marks[-1] + 1]) if marks else 0
         whole = sum(map(_tokens_of, blocks)) + prompt_tokens(body["messages"])
-        if not marks or prefix < self.options.cache_min:
+        if not marks:
             return {
                 "input_tokens": whole,
                 "cache_creation_input_tokens": 0,

@@ -54,7 +54,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--ctx", type=int, default=8192, help="context of each slot, in tokens")
     parser.add_argument("--parallel", type=int, default=2, help="slots: requests answered at a time")
     parser.add_argument("--api-key", default="", help="demand Authorization: Bearer KEY")
-    parser.add_argument("--alias", default="tiny-stair", help="the model's name in /v1/models")
     parser.add_argument("--model", type=Path, help="another model's file")
     parser.add_argument(
         "--model-dir",
@@ -68,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 def _parameters(options: argparse.Namespace, model: Path) -> xllamacpp.CommonParams:
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)
-    parameters.model_alias = {options.alias}
+    parameters.model_alias = {"tiny-stair"}
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
     parameters.n_ctx = options.ctx * options.parallel

@@ -41,7 +41,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--num-ctx", type=int, default=4096, help="context used when a request names none")
     parser.add_argument("--parallel", type=int, default=1, help="answers at a time")
     parser.add_argument("--max-queue", type=int, default=512, help="calls that may wait; the next gets 503")
-    parser.add_argument("--no-structured", action="store_true", help="ignore `format`, answer prose")
     return parser
 
 
@@ -164,7 +163,7 @@ class OllamaServer(served.Server):
 
     def _content(self, body: dict[str, Any], seed: bytes) -> str:
         wanted = body.get("format")
-        if not wanted or self.options.no_structured:
+        if not wanted:
             return f"My impression of it is {words(seed)}."
         return json.dumps(fit(JSON_MODE if wanted == "json" else wanted, seed))
 

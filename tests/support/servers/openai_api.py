@@ -17,7 +17,7 @@ import time
 from typing import IO, Any
 
 from tests.support.servers import served
-from tests.support.servers.answers import prompt_tokens, seed_of, token_logprobs, tokens, words
+from tests.support.servers.answers import prompt_tokens, seed_of, token_logprobs, tokens
 from tests.support.servers.wire import Request, Response, json_response
 
 STATUS_FAULTS = {
@@ -32,8 +32,6 @@ STATUS_FAULTS = {
 
 def _parser() -> argparse.ArgumentParser:
     parser = served.parser("A chat completions server for tests and benchmarks.")
-    parser.add_argument("--retry-after-ms", default="", help="the retry-after-ms header of a 429")
-    parser.add_argument("--reasoning", action="store_true", help="fill message.reasoning_content")
     parser.add_argument("--by-seed", action="store_true", help="another `seed` gives other answers, too")
     parser.add_argument("--steady", action="store_true", help="a re-ask is answered as the question was")
     parser.add_argument(
@@ -88,7 +86,7 @@ class ChatServer(served.Server):
             self.may_answer.clear()
             await self.may_answer.wait()
         self.allowed -= 1
-        seed, own = seed_of(body["messages"], self.options.salt), self.seed_of_answer(body)
+        seed, own = seed_of(body["messages"]), self.seed_of_answer(body)
         return self.answered(
             seed, attempt, lambda fault: self.completion(body, seed if fault else own, fault)
         )
@@ -102,18 +100,14 @@ class ChatServer(served.Server):
         if self.options.steady and len(messages) > 2 and messages[-2].get("role") == "assistant":
             messages = messages[:-2]
         own = f"{body.get('seed')}|" if self.options.by_seed else ""
-        return seed_of(messages, own + self.options.salt)
+        return seed_of(messages, own)
 
     def status_fault(self, kind: str) -> Response | None:
         if kind not in STATUS_FAULTS:
             return None
         headers: tuple[tuple[str, str], ...] = ()
         if kind == "429":
-            named = (
-                ("Retry-After", self.options.retry_after),
-                ("retry-after-ms", self.options.retry_after_ms),
-            )
-            headers = tuple((name, value) for name, value in named if value)
+            headers = (("Retry-After", self.options.retry_after),)
         type_, code, message = STATUS_FAULTS[kind]
         error = {"message": message, "type": type_, "param": None, "code": code}
         return json_response({"error": error}, int(kind), headers)
@@ -134,8 +128,6 @@ class ChatServer(served.Server):
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
         if fault == "refusal":
             message |= {"content": None, "refusal": "I'm sorry, I can't help with that."}
-        if self.options.reasoning:
-            message["reasoning_content"] = f"First impression: {words(seed, 'reasoning')}."
         choice: dict[str, Any] = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
         if body.get("logprobs"):
             choice["logprobs"] = {

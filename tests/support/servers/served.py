@@ -31,7 +31,6 @@ def parser(about: str) -> argparse.ArgumentParser:
     made.add_argument("--refuse", default="", help="comma list of parameters that are answered by 400")
     made.add_argument("--api-key", default="", help="demand this key")
     made.add_argument("--thinking", action="store_true", help="begin with thinking")
-    made.add_argument("--salt", default="", help="another salt gives other answers to the same messages")
     made.add_argument("--log", default="", help="append one JSON line for each request to this file")
     return made
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.pilot import Pilot
 
+from recjudge_tui.domain.annotation import AnswerOption
 from recjudge_tui.people.annotation import start_adjudication
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.schema import connect
@@ -19,24 +21,18 @@ from tests.support.annotators import PROJECT, assigned, films, judges, verdicts
 from tests.support.app.driving import driven, press, running, settle, shown, type_text
 
 
+def labelled(label: str, options: tuple[AnswerOption, ...]) -> AnswerOption:
+    return next(option for option in options if option.label == label)
+
+
 @pytest.fixture
 def disputed(project_db: Path) -> Path:
     """Three cases on which ANAPLANT always says the opposite of BENPLANT."""
     with connect(project_db) as db:
         films(db, 3)
         assigned(db, annotators="ANAPLANT,BENPLANT")
-        judges(
-            db,
-            "ANAPLANT",
-            choose=lambda options: next(o for o in options if o.label == "A"),
-            note="for the first",
-        )
-        judges(
-            db,
-            "BENPLANT",
-            choose=lambda options: next(o for o in options if o.label == "B"),
-            note="for the other",
-        )
+        for who, label, note in (("ANAPLANT", "A", "for the first"), ("BENPLANT", "B", "for the other")):
+            judges(db, who, choose=partial(labelled, label), note=note)
     return project_db
 
 
@@ -48,10 +44,6 @@ async def deciding(path: Path, size: tuple[int, int] = (80, 24)) -> AsyncIterato
     app = annotation_app(path, project, Disputes(project, rater, "pairwise"))
     async with driven(app, size) as pilot:
         yield pilot
-
-
-def told(pilot: Pilot[Any]) -> str:
-    return "".join(str(note.message) for note in pilot.app._notifications)
 
 
 async def test_a_decision_and_who_had_said_what_after_it(disputed: Path) -> None:
