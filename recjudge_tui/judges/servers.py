@@ -461,13 +461,16 @@ class HttpJudge(ABC):
         text, thought = without_end(said.text), ""
         if not text.startswith("{"):  # there a tag is part of the answer
             text, thought, _ = split_thinking(said.text)
+        structured = has_schema and f"{text[:1]}{text[-1:]}" == "{}"
+        if text == said.text.strip():  # nothing was taken off, so it is kept as it came
+            text = said.text
         thinking = "\n".join(filter(None, (said.thinking, thought)))
         reply = Reply(
             text=scrub(text),
             thinking=scrub(thinking),
             model=scrub(said.model),
             stop=scrub(said.stop),
-            structured=has_schema and f"{text[:1]}{text[-1:]}" == "{}",
+            structured=structured,
             usage=said.usage,
             latency_s=latency_s,
             logprobs=bool(said.tokens) and isinstance(said.tokens, list),
