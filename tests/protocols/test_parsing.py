@@ -134,6 +134,18 @@ def test_a_clear_label_is_read_whatever_stands_around_it(label: object) -> None:
 
 
 @pytest.mark.parametrize(
+    "label",
+    [
+        "Good", "A Good Match", "2", "Gut", "Good Match?", "not Good Match", "≠ Good Match", "Good Match / Poor Match",
+        "Good Match -> Poor Match", "❌ Good Match", "1. Good Match", "Good or Partial Match", "Poor #Match",
+    ],
+)  # fmt: skip
+def test_a_label_that_is_not_clear_is_asked_for_again(label: str) -> None:
+    with pytest.raises(ReplyFault, match="must be one of"):
+        category(json.dumps({"category": label}))
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "empty"),
