@@ -111,6 +111,15 @@ class TestParts:
         ((reply,), _) = await answered(refused(message), answer(200, completion(GOOD)))
         assert reply.dropped == ("response_format",)
 
+    async def test_a_penalty_that_is_refused_sends_nothing_twice(self) -> None:
+        error = refused("Unsupported parameter: 'frequency_penalty' is not supported with this model.")
+        with serving(in_turn(error, to_get=NO_LIST)) as stub:
+            judge = at(stub)
+            with pytest.raises(CallError, match="takes no penalty"):
+                await judge.ask(asking(extra={"frequency_penalty": 1.0}))
+            assert len(stub.bodies) == 1
+        assert getattr(judge, "repetition_penalty", 1) is None
+
     async def test_of_a_schema_only_the_bounds_are_left_out(self) -> None:
         error = refused("Invalid schema for response_format: 'maxLength' is not permitted.")
         ((reply,), stub) = await answered(error, answer(200, completion(GOOD)))
