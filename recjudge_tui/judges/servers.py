@@ -358,7 +358,9 @@ class HttpJudge(ABC):
             except RejectedPartError as refusal:
                 self._dropped[refusal.part] = None  # the next request is without it, so the loop ends
                 paid = replies.added(paid, refusal.usage)
-                if refusal.part in self.penalty:  # without it, this is the request that ended in a loop
+                penalty = self.penalty.get(refusal.part)
+                if penalty is not None and request.sampling.extra.get(refusal.part) == penalty:
+                    # without it, this is the request that ended in a loop; an option of the user's own is left out
                     raise CallError(
                         "loop", "The model repeats itself, and the server takes no penalty"
                     ) from None

@@ -79,7 +79,7 @@ class RecjudgeApp(App[None]):
             self.register_theme(theme)
         self.db_path = db_path
         self.active: list[StoredRow] = []
-        self.looked = False
+        self.runs_known = False
         self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
         self._looked_at = 0.0
@@ -138,8 +138,8 @@ class RecjudgeApp(App[None]):
         self.background.start("runs", _live_runs, self._show_active)
 
     def _show_active(self, active: list[StoredRow]) -> None:
-        changed = bool(active or self.active or not self.looked)
-        self.active, self.looked = active, True
+        changed = bool(active or self.active or not self.runs_known)
+        self.active, self.runs_known = active, True
         if self.active and self._poll is None:
             self._poll = self.set_interval(POLL_S, self.check_runs)
         elif not self.active and self._poll is not None:

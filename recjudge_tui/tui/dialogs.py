@@ -120,7 +120,7 @@ class Confirm(Dialog[bool]):
 _BREAK = "↵"
 
 
-class Completed(Input):
+class CompletionInput(Input):
     """An input whose completion `tab` takes; without one, or only a slash, it goes on to the next field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -134,7 +134,7 @@ class Completed(Input):
             self.screen.focus_next()
 
 
-class Line(Completed):
+class Line(CompletionInput):
     """An input that keeps all lines that are pasted, with `breaks` between them or as one; the toolkit's own keeps one."""
 
     def __init__(self, value: str, *, breaks: bool = False, **more: Any) -> None:

@@ -26,7 +26,7 @@ from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import UsageError
 from recjudge_tui.settings import user_path
-from recjudge_tui.tui.dialogs import Choice, Completed, Completion, Dialog, FieldError
+from recjudge_tui.tui.dialogs import Choice, Completion, CompletionInput, Dialog, FieldError
 from recjudge_tui.tui.judge_picker import JudgeField
 from recjudge_tui.tui.widgets import DialogHint
 
@@ -81,7 +81,7 @@ def field(option: Option, value: Any, offered: Sequence[Any] = ()) -> Choice | I
     known = [*option.choices] or [word for word, _ in offered]
     completed = Completion() if option.type is Path else Completion(known) if known else None
     placeholder = option.placeholder or (f"such as {one_line(', '.join(known), 60)}" if known else "")
-    return Completed(
+    return CompletionInput(
         text_of(option, value), placeholder, suggester=completed, select_on_focus=False, compact=True, id=name
     )
 

@@ -492,7 +492,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
     def _paint(self) -> None:
         seen = self.seen
-        if not host_of(self).looked:
+        if not host_of(self).runs_known:
             # it may be going, or be interrupted
             seen = replace(seen, runs=tuple(run for run in seen.runs or () if run.state != "running"))
         for name, make in PARTS.items():
@@ -582,6 +582,10 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
 # screen -> the meaning of the argument of `Destination`
 _ARGUMENTS = {"cases": "filter_text", "data": "kind"}
+
+
+def _to_read(db: Database, project_id: int) -> list[int]:
+    return to_read(Project.numbered(db, project_id))
 
 
 class HomeScreen(ImportScreen):
@@ -681,8 +685,7 @@ class HomeScreen(ImportScreen):
         """The whole of the list that begins with what is to be read first."""
         first = self.view.seen.first or ()
         if has_others(first):
-            job = lambda db: to_read(Project.numbered(db, self.project_id))  # noqa: E731
-            self.background.start("to read", job, self._read_from)
+            self.background.start("to read", partial(_to_read, project_id=self.project_id), self._read_from)
         else:
             more = {"filter_text": WAITING.text()} if first else {}
             self.open_screen("cases", self.project_id, **more)

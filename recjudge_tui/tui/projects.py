@@ -115,7 +115,7 @@ class ProjectsScreen(ListScreen):
         if (active := self.active.get(key)) is not None:
             share = active.finished / active.calls if active.calls else 0.0
             return f"{GLYPHS.running} {share:.0%}", "up"
-        if figures is None or (figures["state"] == "running" and not self.host.looked):
+        if figures is None or (figures["state"] == "running" and not self.host.runs_known):
             return "", ""
         if figures["state"] is not None:
             glyph, kind = RUN_LOOKS.get(at_rest(figures["state"]), ("?", ""))

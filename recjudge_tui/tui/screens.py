@@ -67,13 +67,13 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """The app as its screens see it. `db` is the connection of the app's thread, for short reads and writes. `looked`: it is
-    known which runs are active."""
+    """The app as its screens see it. `db` is the connection of the app's thread, for short reads and writes. `runs_known`:
+    whether it is known which runs are active."""
 
     db: Database
     db_path: Path
     active: list[StoredRow]
-    looked: bool
+    runs_known: bool
     # (screen, project) -> the user's choices there, until the app ends
     chosen: dict[tuple[str, int], object]
 

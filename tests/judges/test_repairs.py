@@ -120,6 +120,12 @@ class TestParts:
             assert len(stub.bodies) == 1
         assert getattr(judge, "repetition_penalty", 1) is None
 
+    async def test_an_option_of_the_users_own_that_is_refused_is_left_out(self) -> None:
+        error = refused("Unsupported parameter: 'frequency_penalty' is not supported with this model.")
+        with serving(in_turn(error, answer(200, completion(GOOD)), to_get=NO_LIST)) as stub:
+            reply = await at(stub).ask(asking(extra={"frequency_penalty": 0.5}))
+        assert (reply.text, reply.dropped) == (GOOD, ("frequency_penalty",))
+
     async def test_of_a_schema_only_the_bounds_are_left_out(self) -> None:
         error = refused("Invalid schema for response_format: 'maxLength' is not permitted.")
         ((reply,), stub) = await answered(error, answer(200, completion(GOOD)))

@@ -215,7 +215,7 @@ async def test_a_wide_list_shows_the_home_of_the_project_under_the_cursor(projec
 async def test_a_run_that_is_going_is_not_called_interrupted_before_that_is_known(project_db: Path) -> None:
     start_run(project_db, make_project(project_db))
     async with running(project_db) as pilot:
-        pilot.app.looked, pilot.app.screen.active = False, {}
+        pilot.app.runs_known, pilot.app.screen.active = False, {}
         assert pilot.app.screen._state(1, 20) == ("", "")
         await press(pilot, "enter", "q")
         assert "▶ 0%" in shown(pilot)
