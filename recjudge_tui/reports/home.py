@@ -375,7 +375,7 @@ def has_others(first: tuple[First, ...]) -> bool:
 
 
 def to_read(project: Project) -> list[int]:
-    """The whole list whose beginning is to be read first where it has others than the queue: flagged ones behind it."""
+    """All that waits for a reader where that is more than the queue: the queue, then flagged lists."""
     from recjudge_tui.reports.verdict_list import listed_verdicts
 
     every = (listed_verdicts(project.db, project.id, chosen).ids for chosen in (WAITING, _FLAGGED))

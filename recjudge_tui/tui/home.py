@@ -682,7 +682,7 @@ class HomeScreen(ImportScreen):
         self.app.push_screen(CasesScreen(self.project_id, "", cases, "Read first", at, tuple(given)))
 
     def action_triage(self) -> None:
-        """The whole of the list that begins with what is to be read first."""
+        """All that waits for a reader, of which the home shows what is to be read first."""
         first = self.view.seen.first or ()
         if has_others(first):
             self.background.start("to read", partial(_to_read, project_id=self.project_id), self._read_from)
