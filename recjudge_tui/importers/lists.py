@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import ast
 import json
+import marshal
+import math
 import re
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, islice, pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.records import RankedItem, Slate
 from recjudge_tui.importers.columns import ITEM, RANK, SCORE, numbered
@@ -27,21 +29,25 @@ from recjudge_tui.importers.values import (
     shown,
     whole,
 )
+from recjudge_tui.store.database import Database, scratch_database
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    _Numbers = npt.NDArray[np.int64]
-_NO_SCORE = float("nan")
-# elements that are made Python's at once
-_AT_ONCE = 10_000
+# runs that are stored at once, and the most ranks that are remembered
+_AT_ONCE = 2_000
 _OWNER = ("user_id", "system", "context", "served_at")
+# rows of one owner next to each other; `elements` are those of the list that are in them
+_RUNS = "CREATE TABLE runs (line INTEGER, user_id, system, context, served_at, elements BLOB)"
+# the runs of each list, which stands where its first one does
+_RUNS_OF_LISTS = f"""SELECT min(rowid) OVER (PARTITION BY {", ".join(_OWNER)}) AS list, line, {", ".join(_OWNER)}, elements
+                     FROM runs ORDER BY list, rowid"""
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
 _Owner = tuple[str, ...]
+# its place, item, line and score
+_Element = tuple[int, str, int, float | None]
 # the items of a cell in their order, each with its score as text
 _Places = Sequence[tuple[str, str]]
+# how the elements of a list are ranked
+_By = Literal["rank", "order", "score", "score in the file"]
 
 
 def list_owner(user_id: str, system: str, context: str = "", served_at: str = "") -> str:
@@ -62,7 +68,7 @@ class LocatedSlate(NamedTuple):
 def slates_of(
     rows: Iterator[Row], ids: Ids, times: Times, *, file_order: bool = False
 ) -> Iterator[LocatedSlate]:
-    """Slates in the order in which their lists first appear; needs about 30 bytes of memory per row, and more per list.
+    """Slates in the order in which their lists first appear. The rows wait in a file of their own, not in memory.
 
     The columns of the first row decide: `items` (a list in the cell), else numbered columns (a wide table), else
     `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if
@@ -79,239 +85,221 @@ def slates_of(
         rows = ((line, {**row, "items": row.get("item_id", "")}) for line, row in rows)
         cells = {**cells, "items": ""}
     wide = [] if "items" in cells or "item_id" in cells else numbered(cells)
-    lists, remark = _Lists(ids, times), ids.notes.remark
+    remark = ids.notes.remark
     score = next((name for name in ("score", "distance") if name in cells), "")
-    if "items" in cells:
-        remark("by-score" if cells["items"].lstrip()[:1] == "{" else "in-cells")
-        lists.add_whole(rows, _in_cell)
-    elif wide:
-        lists.add_whole(rows, lambda row: [(row.get(column, ""), "") for column in wide])
-    elif "rank" in cells:
-        lists.add_rows(rows, "rank", score)
-    elif score:
-        remark("by-distance" if score == "distance" else "by-score-in-file" if file_order else "by-score")
-        lists.add_rows(rows, "score", score)
-        lists.rank_by_score(file_order=file_order)
-    else:
-        remark("in-order")
-        lists.add_rows(rows, "order", "")
-    yield from lists.slates()
+    by: _By = "rank"
+    with scratch_database() as db:
+        lists = _Lists(db, ids, times)
+        if "items" in cells:
+            remark("by-score" if cells["items"].lstrip()[:1] == "{" else "in-cells")
+            lists.add_cells(rows, _in_cell)
+        elif wide:
+            lists.add_cells(rows, lambda row: [(row.get(column, ""), "") for column in wide])
+        elif "rank" in cells:
+            lists.add_rows(rows, score, ranked=True)
+        else:
+            by = "order" if not score else "score in the file" if file_order else "score"
+            of_score = "by-score-in-file" if file_order else "by-score"
+            remark({"": "in-order", "distance": "by-distance"}.get(score, of_score))
+            lists.add_rows(rows, score, ranked=False)
+        yield from lists.slates(by)
 
 
 class _Lists:
-    """The elements of all lists, as numbers."""
+    """The elements of all lists, in a file of their own, so that those of a list may stand anywhere and memory does not
+    grow."""
 
-    def __init__(self, ids: Ids, times: Times) -> None:
-        self.ids, self.notes, self.times = ids, ids.notes, times
-        # the owner of each list, and its first line; owners' cells as they stand are known too
-        self.known: dict[_Owner, int] = {}
-        self.owners: list[_Owner] = []
-        self.started = array("i")
-        self.items: dict[str, int] = {}
-        # the list, the item, the line, the rank and the score of each element
-        self.columns: tuple[array[Any], ...] = tuple(array(code) for code in "iiiqd")
+    def __init__(self, db: Database, ids: Ids, times: Times) -> None:
+        self.db, self.ids, self.notes, self.times = db, ids, ids.notes, times
+        db.execute(_RUNS)
+        # runs to be stored, the last one open: its line, owner and elements
+        self.runs: list[tuple[int, _Owner, list[_Element]]] = []
+        # the cells of its owner as they stand; None if they are to be looked at in each row
+        self.cells: _Owner | None = None
+        # ranks: some of them, the three lowest, and the greatest common divisor of the differences of all
+        self.ranks, self.lowest, self.step = set[int](), list[int](), 0
         self.scored = False
 
-    def list_of(self, line: int, key: _Owner) -> int:
-        """The number of the list with these cells for its owner; -1 for a row without a user, a system or a time that can be
-        read, which is noted."""
-        if (found := self.known.get(key)) is not None:
-            return found
+    def run_of(self, line: int, cells: _Owner) -> list[_Element] | None:
+        """The elements of the run to which a row with these cells for its owner belongs; None for a row without a user, a
+        system or a time that can be read, which is noted."""
+        self.cells = None
         try:
-            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER[:2], key, strict=False))
-            owner = (*owner, self.ids.read(line, "context", key[2]), self.times.read(key[3], "served_at"))
+            owner = tuple(self.ids.filled(line, *pair) for pair in zip(_OWNER[:2], cells, strict=False))
+            owner = (*owner, self.ids.read(line, "context", cells[2]), self.times.read(cells[3], "served_at"))
         except RowFault as fault:
             self.notes.skip_row(line, fault)
-            return -1
-        # a list whose ids have spaces is looked up each time, so that its rows are counted
-        spaced = any(old != new and new for old, new in zip(key[:3], owner, strict=False))
-        if (found := self.known.get(owner)) is None:
-            found = self.known[owner] = len(self.owners)
-            self.owners.append(owner)
-            self.started.append(line)
-        if not spaced and key != owner:
-            self.known[key] = found
-        return found
+            return None
+        # ids with spaces are looked at in each row, so that they are counted
+        if not any(old != new and new for old, new in zip(cells[:3], owner, strict=False)):
+            self.cells = cells
+        if not self.runs or owner != self.runs[-1][1]:
+            if len(self.runs) >= _AT_ONCE:
+                self._store_runs()
+            self.runs.append((line, owner, []))
+        return self.runs[-1][2]
 
-    def item_of(self, line: int, text: str) -> int:
-        """The number of an item; -1 for a missing one, which is counted."""
-        try:
-            item = self.ids.filled(line, "item_id", text)
-        except RowFault as fault:
-            self.notes.skip_row(line, fault)
-            return -1
-        return self.items.setdefault(item, len(self.items))
+    def _store_runs(self) -> None:
+        runs = ((line, *owner, marshal.dumps(elements)) for line, owner, elements in self.runs)
+        self.db.insert_many("INSERT INTO runs", runs)
+        self.runs = []
 
-    def optional_score(self, text: str, line: int) -> float:
+    def count(self, rank: int) -> int:
+        if rank not in self.ranks:
+            if len(self.ranks) < _AT_ONCE:
+                self.ranks.add(rank)
+            self.lowest = sorted({*self.lowest, rank})[:3]
+            self.step = math.gcd(self.step, rank - self.lowest[0])
+        return rank
+
+    def optional_score(self, text: str, line: int) -> float | None:
         if text.strip() in MISSING:
-            return _NO_SCORE
+            return None
         try:
             score = number(text, "score")
         except RowFault as fault:
             kind = fault.kind if fault.kind == COMMA else "bad score"
             self.notes.warn(line, kind, f"{fault}; the item is kept without a score")
-            return _NO_SCORE
+            return None
         self.scored = True
         return score
 
-    def add_rows(self, rows: Iterator[Row], by: Literal["rank", "score", "order"], column: str) -> None:
-        """Add a row for each element. `column`: that of the scores or distances."""
-        items, known, lengths, group = self.items, self.known, dict[int, int](), -1
-        to_list, to_item, to_line, to_rank, to_score = (part.append for part in self.columns)
-        last: _Owner | None = None
+    def add_rows(self, rows: Iterator[Row], column: str, *, ranked: bool) -> None:
+        """Add a row for each element. `column`: that of the scores or distances, which a row needs unless it is ranked."""
+        known, places = self.ids.read_before["item_id"], dict[str, int]()
+        run: list[_Element] | None = None
+        place, score = 0, None
         for line, row in rows:
             get = row.get
-            key = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
-            if key != last:
-                if (group := self.list_of(line, key)) < 0:
-                    continue
-                last = key if key in known else None
-            text = get("item_id", "")
-            if (item := items.get(text, -1)) < 0 and (item := self.item_of(line, text)) < 0:
+            cells = (get("user_id", ""), get("system", ""), get("context", ""), get("served_at", ""))
+            if cells != self.cells:
+                run = self.run_of(line, cells)
+            if run is None:
                 continue
-            rank, score = 0, _NO_SCORE
             try:
-                if by == "rank":
-                    if (rank := whole(row["rank"], "rank")) < 0:
-                        raise RowFault("negative rank", rank=rank)
-                    score = self.optional_score(get(column, ""), line) if column else score
-                elif by == "score":
-                    score = number(row.get(column, ""), column)
+                item = known.get(text := get("item_id", "")) or self.ids.filled(line, "item_id", text)
+                if ranked:
+                    if (place := places.get(text := get("rank", ""), -1)) < 0:
+                        place = whole(text, "rank")
+                        refuse(place < 0, "negative rank", rank=place)
+                        self.count(place)
+                        if len(places) < _AT_ONCE:
+                            places[text] = place
+                    score = self.optional_score(get(column, ""), line) if column else None
+                elif column:
+                    score = number(get(column, ""), column)
                     self.scored = True
-                else:
-                    lengths[group] = rank = lengths.get(group, 0) + 1
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            to_list(group)
-            to_item(item)
-            to_line(line)
-            to_rank(rank)
-            to_score(0.0 - score if column == "distance" else score)
+            if score is not None and column == "distance":
+                score = 0.0 - score
+            run.append((place, item, line, score))
 
-    def add_whole(self, rows: Iterator[Row], elements: Callable[[dict[str, str]], _Places]) -> None:
-        """Add rows of whole lists."""
+    def add_cells(self, rows: Iterator[Row], places_in: Callable[[dict[str, str]], _Places]) -> None:
+        """Add a row for each list."""
         for line, row in rows:
             try:
-                places = elements(row)
+                places = places_in(row)
             except RowFault as fault:
                 self.notes.skip_row(line, fault)
                 continue
-            if (group := self.list_of(line, tuple(row.get(name, "") for name in _OWNER))) < 0:
+            run = self.run_of(line, tuple(row.get(name, "") for name in _OWNER))
+            if run is None:
                 continue
-            rank = 0
-            for text, score in places:
-                if text.strip():
-                    rank += 1
-                    if (item := self.item_of(line, text)) >= 0:
-                        element = (group, item, line, rank, self.optional_score(score, line))
-                        for part, value in zip(self.columns, element, strict=True):
-                            part.append(value)
+            filled = ((text, score) for text, score in places if text.strip())
+            for rank, (text, score) in enumerate(filled, start=1):
+                try:
+                    item = self.ids.filled(line, "item_id", text)
+                except RowFault as fault:
+                    self.notes.skip_row(line, fault)
+                    continue
+                run.append((self.count(rank), item, line, self.optional_score(score, line)))
 
-    def rank_by_score(self, *, file_order: bool) -> None:
-        """Give each element its rank by falling score; equal scores by falling item id in bytes, or in the file's order."""
-        import numpy as np
-
-        where, items, line, rank, score = map(np.asarray, self.columns)
-        second = np.arange(len(line))
-        if not file_order:
-            names = list(self.items)
-            place = np.empty(len(names), dtype=np.int64)
-            falling = sorted(range(len(names)), key=lambda i: names[i].encode(), reverse=True)
-            place[falling] = np.arange(len(names))
-            second = place[items]
-            if _rising(score, where, np.lexsort((np.arange(len(line)), where))):
-                self.notes.remark("lowest-first")
-        order = np.lexsort((np.arange(len(line)), second, -score, where))
-        starts = np.searchsorted(where[order], where[order], side="left")
-        # a view: the ranks are set in place
-        rank[order] = np.arange(len(order)) - starts + 1
-
-    def slates(self) -> Iterator[LocatedSlate]:
-        """Duplicated ranks and items keep the first row, gaps in the ranks are closed, empty lists are left out; each is
-        noted."""
-        import numpy as np
-
-        notes, names = self.notes, list(self.items)
-        where, items, lines, ranks, scores = map(np.asarray, self.columns)
-        ranks = self._stepless(ranks)
-        order = np.lexsort((lines, ranks, where))
-        if self.scored and (rising := _rising(scores, where, order)):
-            scores = 0.0 - scores
+    def slates(self, by: _By) -> Iterator[LocatedSlate]:
+        """The lists, ranked so. Duplicated ranks and items keep the first row, gaps in the ranks are closed, empty lists are
+        left out; each is noted."""
+        self._store_runs()
+        notes, sign = self.notes, 1.0
+        # ranks 10, 20, 30 are 1, 2, 3
+        step = self.step if by == "rank" and len(self.lowest) > 2 else 1
+        start = self.lowest[0] % step if step > 1 else 0
+        if step > 1:
+            notes.remark("steps", step=step, beginning=", ".join(map(str, self.lowest)))
+        if by == "score" and self._rising("order"):
+            notes.remark("lowest-first")
+        if by == "rank" and self.scored and (rising := self._rising("rank")):
+            sign = -1.0
             notes.remark("rising", rising=rising)
-
-        def in_order(column: npt.NDArray[Any]) -> Iterator[Any]:
-            blocks = (order[start : start + _AT_ONCE] for start in range(0, len(order), _AT_ONCE))
-            return chain.from_iterable(column[block].tolist() for block in blocks)
-
-        cells = list(map(in_order, (ranks, items, lines, scores)))
         lists = contradicting = 0
-        lengths = np.bincount(where, minlength=len(self.owners)).tolist()
-        for owner, first, length in zip(self.owners, self.started, lengths, strict=True):
-            places, own_items, own_lines, own_scores = (list(islice(part, length)) for part in cells)
-            own_scores = [None if not self.scored or score != score else score for score in own_scores]
-            if places != list(range(1, length + 1)) or len(set(own_items)) < length:
-                kept = self._kept(places, own_items, own_lines, names, list_owner(*owner))
-                every = (own_items, own_lines, own_scores)
-                own_items, own_lines, own_scores = ([column[i] for i in kept] for column in every)
-            if not own_items:
+        for first, owner, elements in self._lists(by):
+            places = list(range(1, len(elements) + 1))
+            if by == "rank":
+                places = [(element[0] - start) // step + (start > 0) for element in elements]
+            if not (kept := self._kept(places, elements, owner)):
                 notes.warn(first, "empty list", owner=list_owner(*owner), why="is empty")
                 continue
+            _, items, lines, scores = zip(*kept, strict=True)
             lists += 1
+            if sign < 0:
+                scores = tuple(score if score is None else 0.0 - score for score in scores)
             if self.scored:
-                known = [score for score in own_scores if score is not None]
+                known = [score for score in scores if score is not None]
                 contradicting += any(lower > upper for upper, lower in pairwise(known))
-            ranked = tuple(map(RankedItem._make, zip(map(names.__getitem__, own_items), own_scores)))  # noqa: B905
-            yield LocatedSlate(own_lines[0], Slate(owner[0], owner[1], ranked, *owner[2:]), tuple(own_lines))
+            ranked = tuple(map(RankedItem._make, zip(items, scores, strict=True)))
+            yield LocatedSlate(lines[0], Slate(owner[0], owner[1], ranked, *owner[2:]), lines)
         if contradicting:
             notes.remark("contradicting", count=contradicting, lists=lists)
 
-    def _kept(
-        self, ranks: list[int], items: list[int], lines: list[int], names: list[str], owner: str
-    ) -> list[int]:
+    def _lists(self, by: _By) -> Iterator[tuple[int, Sequence[str], list[_Element]]]:
+        """The first line, the owner and the elements of each list, ranked so."""
+        for _, runs in groupby(self.db.tuples(_RUNS_OF_LISTS), itemgetter(0)):
+            (_, line, *owner, packed), *others = runs
+            elements: list[_Element] = marshal.loads(packed)
+            for *_, packed in others:
+                elements += marshal.loads(packed)
+            if by == "rank":
+                elements.sort(key=itemgetter(0))
+            elif by != "order":
+                if by == "score":
+                    # equal scores by falling item id, in the order of bytes
+                    elements.sort(key=itemgetter(1), reverse=True)
+                elements.sort(key=itemgetter(3), reverse=True)
+            yield line, owner, elements
+
+    def _kept(self, places: list[int], elements: list[_Element], owner: Sequence[str]) -> list[_Element]:
         """The elements of one list that stay, without duplicated ranks and items."""
-        kept: list[int] = []
-        seen: dict[int, int] = {}
-        last = 0
-        for i, (rank, item, line) in enumerate(zip(ranks, items, lines, strict=True)):
-            if i and rank == ranks[last]:
-                self.notes.skip(line, "duplicated rank", rank=rank, owner=owner, line=lines[last])
+        seen: dict[str, int] = {}
+        kept: list[_Element] = []
+        before = (0, 0)
+        if places == list(range(1, len(places) + 1)) and len({item for _, item, _, _ in elements}) == len(
+            places
+        ):
+            return elements
+        for place, element in zip(places, elements, strict=True):
+            _, item, line, _ = element
+            if kept_line := before[1] if place == before[0] else 0:
+                self.notes.skip(line, "duplicated rank", rank=place, owner=list_owner(*owner), line=kept_line)
                 continue
-            if rank > (ranks[last] if i else 0) + 1:
-                self.notes.warn(line, "gap in the ranks", rank=rank, owner=owner)
-            last = i
+            if place > before[0] + 1:
+                self.notes.warn(line, "gap in the ranks", rank=place, owner=list_owner(*owner))
+            before = place, line
             if item in seen:
-                self.notes.skip(line, "duplicated item", item=names[item], owner=owner, rank=seen[item])
+                self.notes.skip(line, "duplicated item", item=item, owner=list_owner(*owner), rank=seen[item])
                 continue
-            seen[item] = rank
-            kept.append(i)
+            seen[item] = place
+            kept.append(element)
         return kept
 
-    def _stepless(self, ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The ranks without the step that all have in common (the greatest common divisor of their differences), if it is
-        more than 1: 10, 20, 30 become 1, 2, 3. Fewer than three different ranks have none."""
-        import numpy as np
-
-        different = np.unique(ranks)
-        step = int(np.gcd.reduce(np.diff(different))) if len(different) > 2 else 1
-        if step == 1:
-            return ranks
-        beginning = ", ".join(map(str, different[:3].tolist()))
-        self.notes.remark("steps", step=step, beginning=beginning)
-        start = int(different[0]) % step
-        return (ranks - start) // step + (start > 0)
-
-
-def _rising(scores: npt.NDArray[np.float64], lists: _Numbers, order: _Numbers) -> int:
-    """The number of lists whose scores (NaN: none) rise from one place to the next, if two do and scores fall in no list;
-    else 0. `lists`: the list of each score; `order` sorts both by list and place; all (n,)."""
-    import numpy as np
-
-    placed = order[~np.isnan(scores[order])]
-    steps, owners = np.diff(scores[placed]), lists[placed]
-    steps[owners[1:] != owners[:-1]] = 0
-    rising = 0 if (steps < 0).any() else len(np.unique(owners[1:][steps > 0]))
-    return rising if rising > 1 else 0
+    def _rising(self, by: _By) -> int:
+        """The number of lists whose scores rise from one place to the next, if two do and scores fall in no list; else 0."""
+        rising = 0
+        for _, _, elements in self._lists(by):
+            scores = [score for *_, score in elements if score is not None]
+            if any(later < score for score, later in pairwise(scores)):
+                return 0
+            rising += any(later > score for score, later in pairwise(scores))
+        return rising if rising > 1 else 0
 
 
 # ---- a whole list in one cell ------------------------------------------------------------------------------------

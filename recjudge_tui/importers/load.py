@@ -573,25 +573,25 @@ class _File:
             given.append((rater, case, label))
         clashes = imports.add_verdicts(self.target, given)
         for (line, label), (rater, case, _), clash in zip(plain, given, clashes, strict=True):
-            # a number for each answer whose row has the systems in the other order than the case
-            answer, turned = hash((rater, case, label.aspect)), self.known.turned
-            if clash is None and label.turned:
-                turned.add(answer)
-            above = clash and clash.import_id == self.target.import_id and label.turned != (answer in turned)
+            if clash is None:
+                self.stored += 1
+                if label.turned:
+                    # a number for each answer whose row has the systems in the other order than the case
+                    self.known.turned.add(hash((rater, case, label.aspect)))
+                continue
+            was_turned = hash((rater, case, label.aspect)) in self.known.turned
+            above = clash.import_id == self.target.import_id and label.turned != was_turned
             opposite = above and clash and {clash.label, label.label} == {"A", "B"} and not label.games
             if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
                 self.notes.skip(line, "both orders", label=label)
             else:
-                self._count_label(line, label, clash)
+                self._count_clash(line, label, clash)
+        self._keep([label for (_, label), clash in zip(plain, clashes, strict=True) if clash is None])
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
 
-    def _count_label(self, line: int, label: Label, clash: imports.Clash | None) -> None:
-        if clash is None:
-            self.stored += 1
-            self._keep([label])
-            return
+    def _count_clash(self, line: int, label: Label, clash: imports.Clash) -> None:
         if label.rule == COUNTED:
             origin = f" (import {clash.import_id})" if clash.import_id else ""
             raise refusal("counted-before", place=f"{self.notes.file}:{line}", origin=origin)
@@ -631,7 +631,11 @@ class _File:
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
         (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
-        self._count_label(line, named, clash)
+        if clash is None:
+            self.stored += 1
+            self._keep([named])
+        else:
+            self._count_clash(line, named, clash)
         close_answered(self.db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:

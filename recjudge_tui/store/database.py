@@ -435,6 +435,16 @@ def _own_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
+def scratch_database() -> Database:
+    """A database of its own that is gone when it is closed; what does not fit into 16 MiB of memory is in a temporary
+    file."""
+    connection = sqlite3.connect("", isolation_level=None)
+    connection.row_factory = StoredRow
+    for setting in ("journal_mode = OFF", "synchronous = OFF", "temp_store = FILE", "cache_size = -16384"):
+        connection.execute(f"PRAGMA {setting}")
+    return Database(connection, Path("the temporary file"))
+
+
 def distrust(connection: sqlite3.Connection) -> None:
     """Let nothing in the file (triggers, views, checks, indexes) use a function or table with side effects."""
     # before SQLite 3.44 the full-text index counted as one, and our own triggers write to it
