@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import random
+import sqlite3
 import sys
 import tempfile
 import time
@@ -22,6 +23,10 @@ from recjudge_tui.importers.load import import_files
 from recjudge_tui.store.schema import connect
 
 SYSTEMS = 2
+# kind -> the tables that hold its rows
+TABLES: dict[str, tuple[str, ...]] = {
+    "events": ("events",), "labels": ("cases", "verdicts"), "lists": ("slates", "slate_items", "slate_imports"),
+}  # fmt: skip
 
 
 class Size(NamedTuple):
@@ -94,6 +99,7 @@ def _rows_of(
         write(path, rows)
         reading = in_a_process("imports", "reading_cost", str(path), rows)
         ours = in_a_process("imports", "import_cost", str(path), kind, rows)
+        alone = in_a_process("imports", "storing_cost", str(path), kind)["seconds"]
     return [
         {
             "name": f"import of {rows:,} {kind}, {'seconds' if unit == 's' else 'peak memory in MB'}",
@@ -103,7 +109,7 @@ def _rows_of(
             "bound": f"< {bound:.0f} {unit}",
             "holds": ours[key] < bound,
             "note": "one transaction with its indexes; comparison: csv.DictReader over the same file, nothing stored;"
-            f" processor time {ours['processor']:.1f} s",
+            f" processor time {ours['processor']:.1f} s; SQLite alone copies the stored rows in {alone:.1f} s",
         }
         for key, bound, unit in bounds
     ]
@@ -145,6 +151,7 @@ def _occasions(size: Size) -> list[Row]:
             form: in_a_process("imports", "import_cost", str(path), "lists", size.list_rows)
             for form, path in forms.items()
         }
+        alone = in_a_process("imports", "storing_cost", str(ranked), "lists")["seconds"]
     bounds = (("seconds", 8.0, "s"), ("peak_mb", 300.0, "MB"))
     return [
         {
@@ -155,7 +162,7 @@ def _occasions(size: Size) -> list[Row]:
             "bound": f"< {bound:.0f} {unit}",
             "holds": ours[form][key] < bound,
             "note": "four occasions for each user and system; comparison: csv.DictReader over the CSV, nothing stored;"
-            f" processor time {ours[form]['processor']:.1f} s",
+            f" processor time {ours[form]['processor']:.1f} s; SQLite alone copies the stored rows in {alone:.1f} s",
         }
         for form in forms
         for key, bound, unit in bounds
@@ -201,6 +208,32 @@ def import_cost(path: str, kind: ImportKind, rows: int) -> dict[str, float]:
             assert import_files(db, "big", [Path(path)], kind).stored == rows
 
     return measured(store)
+
+
+def storing_cost(path: str, kind: ImportKind) -> dict[str, float]:
+    """Duration, processor time and peak memory of copying what was imported into another file, with its indexes: no program
+    that stores these rows in these tables takes less."""
+
+    def copy() -> None:
+        db = sqlite3.connect(f"{path}.copy", isolation_level=None)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA cache_size = -16384")
+        db.execute("ATTACH ? AS made", (f"{path}.db",))
+        db.execute("BEGIN")
+        for table in TABLES[kind]:
+            sql = "SELECT sql FROM made.sqlite_master WHERE tbl_name = ? AND type = ? AND sql IS NOT NULL"
+            indexes = [text for (text,) in db.execute(sql, (table, "index"))]
+            made = db.execute(sql, (table, "table")).fetchone()[0]
+            for text in (made, *(text for text in indexes if "UNIQUE" in text)):
+                db.execute(text)
+            db.execute(f"INSERT INTO main.{table} SELECT * FROM made.{table}")
+            for text in indexes:
+                if "UNIQUE" not in text:
+                    db.execute(text)
+        db.execute("COMMIT")
+        db.close()
+
+    return measured(copy)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -548,7 +548,8 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
         table = _joined(request, part)
     else:
         nested = any(re.search(r"[.\[@]", column) for column in part.columns())
-        nested = nested or bool(part.each or part.task or part.within)
+        # a user's mapping gives a column its meaning, so that only then a list is seen to be no id
+        nested = nested or must or bool(part.each or part.task or part.within)
         table = read_table(request.path, part.columns(), part, notes, request.contents, raw=nested)
         table = chosen_rows(table, request.where, request.path, notes)
     part = _present(part, table, request, name, must=must)

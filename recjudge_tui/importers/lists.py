@@ -116,8 +116,8 @@ class _Lists:
         self.runs: list[tuple[int, _Owner, list[_Element]]] = []
         # the cells of its owner as they stand; None if they are to be looked at in each row
         self.cells: _Owner | None = None
-        # ranks: some of them, the three lowest, and the greatest common divisor of the differences of all
-        self.ranks, self.lowest, self.step = set[int](), list[int](), 0
+        # ranks: some of them, the first, the three lowest, and the greatest common divisor of the differences of all
+        self.ranks, self.first, self.lowest, self.step = set[int](), -1, list[int](), 0
         self.scored = False
 
     def run_of(self, line: int, cells: _Owner) -> list[_Element] | None:
@@ -149,7 +149,8 @@ class _Lists:
             if len(self.ranks) < _AT_ONCE:
                 self.ranks.add(rank)
             self.lowest = sorted({*self.lowest, rank})[:3]
-            self.step = math.gcd(self.step, rank - self.lowest[0])
+            self.first = rank if self.first < 0 else self.first
+            self.step = math.gcd(self.step, rank - self.first)
         return rank
 
     def optional_score(self, text: str, line: int) -> float | None:

@@ -436,7 +436,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', 
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 # columns of one id, where a list of several is none
-_IDS = ("user_id", "item_id")
+_IDS = ("user_id", "item_id", "system", "system_a", "system_b")
 _GAP = re.compile(r"[\s,]*")
 _NOT_JSON = "The rest is not valid JSON; the file may be cut off."
 # the key of a record under which a key that it has twice stands

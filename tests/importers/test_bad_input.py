@@ -160,6 +160,7 @@ def test_files_that_cannot_be_opened(db: Database, tmp_path: Path) -> None:
         ("lists", f"{LISTS}u,s,1,1\n{LISTS}v,s,2,1\n", ["3: the header again, as in files that were joined"], 2),
         ("lists", LISTS + "u,s,1,1\nu,s,2,1\nu,s,3,2\n", ["3: rank 1 occurs twice"], 2),
         ("lists", LISTS + "u,s,1,1\nu,s,1,2\nu,s,3,3\n", ["3: item “1” occurs twice"], 2),
+        ("lists", LISTS + "u,s,1,1\n,s,5,1\nu,s,2,2\n", ["3: user_id is empty"], 2),
         ("lists", LISTS + "u,s,1,1\nu,s,2,4\n", ["3: a gap in the ranks before 4"], 2),
         ("lists", LISTS + "u,s,1,1\nv,s,,\n", ["3: item_id is empty", "3: the list of user “v” by “s” is empty"], 1),
         (

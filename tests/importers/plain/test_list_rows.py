@@ -59,6 +59,7 @@ FORMS = {
     ),
     "json lines of ids": '{"user": "u", "ids": [3, 1, 2]}\n{"user": "v", "ids": [9]}\n',
     "json lines of ids of id": '{"id": "u", "ids": [3, 1, 2]}\n{"id": "v", "ids": [9]}\n',
+    "falling ranks": "user,item,rank\nu,2,3\nv,9,1\nu,1,2\nu,3,1\n",
     "ranks in steps": "user,item,rank\nu,3,10\nu,2,30\nu,1,20\nv,9,10\n",
     "ranks in steps from 1": "user,item,rank\nu,3,1\nu,2,11\nu,1,6\nv,9,1\n",
     "ranks in steps from 0": "user,item,rank\nu,3,0\nu,2,4\nu,1,2\nv,9,0\n",
