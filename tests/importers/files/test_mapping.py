@@ -105,6 +105,12 @@ def test_mistakes_in_a_mapping(load: Load, tmp_path: Path, toml: str, says: str)
         load("items", "item_id,title\n1,a\n", mapping=toml)
 
 
+def test_two_items_in_a_mapped_column_are_no_item(load: Load, db: Database) -> None:
+    toml = "[events]\nuser_id = 'u'\nitem_id = 'it'\ntype = { value = 'click' }"
+    load("events", '{"u": "a", "it": ["5", "9"]}\n{"u": "b", "it": "7"}\n', mapping=toml)
+    assert rows_of(db, "SELECT user_id, item_id FROM events") == [("b", "7")]
+
+
 def test_a_mapping_is_no_layout(load: Load, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         load("items", "x", mapping=tmp_path / "m.toml", layout="other")
