@@ -240,7 +240,8 @@ class _Known:
     `ids` (by what) are those that the project describes, `mentioned` (by column) those that any of its data name; `content`
     (by what): id -> (fingerprint, import). `raters` and `cases`: those named by labels so far. `scales`: (protocol, aspect)
     -> the scale of its own that it has; `turned_scales`: those whose values are turned round; `scaled`: those given
-    so far, by import. `turned`: hashes of answers whose row has the systems in the other order than the case.
+    so far, by import. `turned`: of each verdict from `first` on, whether its row has the systems in the other order than the
+    case.
     """
 
     def __init__(self, db: Database, project_id: int) -> None:
@@ -253,7 +254,7 @@ class _Known:
         self.scales = dict(stored_scales(db, project_id))
         self.turned_scales = turned_scales(db, project_id)
         self.scaled = set[tuple[int, str, str]]()
-        self.turned = set[int]()
+        self.first, self.turned = 0, bytearray()
         self.no_items_noted = False
 
     def mentioned(self, column: str) -> set[str]:
@@ -571,25 +572,28 @@ class _File:
             if occasions > 1:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
-        clashes = imports.add_verdicts(self.target, given)
-        for (line, label), (rater, case, _), clash in zip(plain, given, clashes, strict=True):
-            if clash is None:
-                self.stored += 1
-                if label.turned:
-                    # a number for each answer whose row has the systems in the other order than the case
-                    self.known.turned.add(hash((rater, case, label.aspect)))
+        outcomes = imports.add_verdicts(self.target, given)
+        for (line, label), (rater, case, _), clash in zip(plain, given, outcomes, strict=True):
+            if isinstance(clash, int):
+                self._made(clash, label)
                 continue
-            was_turned = hash((rater, case, label.aspect)) in self.known.turned
-            above = clash.import_id == self.target.import_id and label.turned != was_turned
+            above = clash.import_id == self.target.import_id
+            above = above and self.known.turned[clash.verdict - self.known.first] != label.turned
             opposite = above and clash and {clash.label, label.label} == {"A", "B"} and not label.games
             if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
                 self.notes.skip(line, "both orders", label=label)
             else:
                 self._count_clash(line, label, clash)
-        self._keep([label for (_, label), clash in zip(plain, clashes, strict=True) if clash is None])
+        self._keep([label for (_, label), made in zip(plain, outcomes, strict=True) if isinstance(made, int)])
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
+
+    def _made(self, verdict: int, label: Label) -> None:
+        """Count a label that became a verdict; those of one command have consecutive ids."""
+        self.stored += 1
+        self.known.first = self.known.first or verdict
+        self.known.turned.append(label.turned)
 
     def _count_clash(self, line: int, label: Label, clash: imports.Clash) -> None:
         if label.rule == COUNTED:
@@ -631,8 +635,8 @@ class _File:
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
         (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
-        if clash is None:
-            self.stored += 1
+        if isinstance(clash, int):
+            self._made(clash, named)
             self._keep([named])
         else:
             self._count_clash(line, named, clash)

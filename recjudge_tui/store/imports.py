@@ -258,6 +258,7 @@ class Target(NamedTuple):
 class Clash(NamedTuple):
     """A verdict that the rater already has on the case; `same` if the values are equal."""
 
+    verdict: int
     label: str
     same: bool
     import_id: int | None
@@ -490,11 +491,11 @@ def set_games(target: Target, rater_id: int, case_id: int, label: Label) -> bool
     return True
 
 
-def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[Clash | None]:
-    """Store labels, each with its rater and case, in the orientation of the case, with their flags. Of each None, or the
-    existing verdict, in which case nothing is stored."""
+def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> list[int | Clash]:
+    """Store labels, each with its rater and case, in the orientation of the case, with their flags. Of each the id of its
+    verdict, or the existing verdict, in which case nothing is stored."""
     db, made = target.db, now()
-    # the value, the label, the import and the run of a stored verdict, or the label that is stored now
+    # the id, the value, the label, the import and the run of a verdict
     seen: dict[tuple[int, int, str], tuple[Any, ...]] = {}
     cases: defaultdict[int, set[int]] = defaultdict(set)
     for rater, case, _ in given:
@@ -503,11 +504,11 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
         # most cases are new to the rater
         newest = db.number("SELECT ifnull(max(case_id), 0) FROM verdicts WHERE rater_id = ?", (rater,))
         if judged := [case for case in own if case <= newest]:
-            sql = """SELECT case_id, aspect, value, label, import_id, run_id FROM verdicts
+            sql = """SELECT case_id, aspect, id, value, label, import_id, run_id FROM verdicts
                      WHERE rater_id = ? AND case_id IN (SELECT value FROM json_each(?))"""
             rows = db.tuples(sql, (rater, json.dumps(judged)))
             seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
-    clashes: list[Clash | None] = []
+    outcomes: list[int | Clash] = []
     verdicts, games, flags = (
         list[tuple[object, ...]](),
         list[tuple[object, ...]](),
@@ -516,14 +517,13 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
     # the write lock is held, so nobody else takes these ids
     at = db.number("SELECT ifnull(max(id), 0) + 1 FROM verdicts")
     for rater, case, label in given:
-        stored = seen.setdefault((rater, case, label.aspect), label)
-        if stored is not label:
-            if isinstance(stored, Label):
-                stored = (stored.value, stored.label, target.import_id, None)
-            value, name, import_id, run_id = stored
-            clashes.append(Clash(name, value == label.value and run_id is None, import_id, run_id))
+        fresh = (at, label.value, label.label, target.import_id, None)
+        stored = seen.setdefault((rater, case, label.aspect), fresh)
+        if stored is not fresh:
+            verdict, value, name, import_id, run_id = stored
+            outcomes.append(Clash(verdict, name, value == label.value and run_id is None, import_id, run_id))
             continue
-        clashes.append(None)
+        outcomes.append(at)
         value, played = label.value, label.games
         # whether the two orders agree; None with one order, or where a judgement failed
         agree = None if len(played) < 2 or value is None else len({game.value for game in played}) == 1
@@ -543,4 +543,4 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
     )
     db.insert_many("INSERT INTO games (verdict_id, list_order, value)", games)
     db.insert_many("INSERT INTO flags (verdict_id, item_id, issue, reason)", flags)
-    return clashes
+    return outcomes
