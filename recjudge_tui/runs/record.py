@@ -18,7 +18,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, StoreBusyError, StoreError
 from recjudge_tui.judges.registry import Judge
-from recjudge_tui.protocols.registry import Protocol
+from recjudge_tui.protocols.registry import adjudicate
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
 from recjudge_tui.store import calls as call_store
@@ -100,9 +100,8 @@ def prepare_call(run: HeldRun[Judge], key: call_store.CallKey, *, use_stored: bo
 # ---- adjudication ------------------------------------------------------------------------------------------------
 
 
-def verdicts_of(protocol: Protocol, prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
-    """One verdict for each aspect of the prompt, by the protocol's rule, from all calls of a case. Repeats are voted on
-    first."""
+def verdicts_of(prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
+    """One verdict for each aspect of the prompt, from all calls of a case. Repeats are voted on first."""
     drafts = []
     for aspect in prompt.aspects:
         repeats: dict[Order, list[Answer | None]] = {}
@@ -112,7 +111,7 @@ def verdicts_of(protocol: Protocol, prompt: Prompt, calls: list[call_store.CaseC
         if not repeats:
             continue
         votes = {order: voted(prompt, aspect.name, answers) for order, answers in repeats.items()}
-        draft = protocol.verdict(prompt, aspect.name, votes)
+        draft = adjudicate(prompt, aspect.name, votes)
         most = max(map(len, repeats.values()))
         if most > 1:
             draft = draft.model_copy(update={"rule": f"{draft.rule}, vote of {most}"})
@@ -277,6 +276,6 @@ def store_outcomes(
         for case_id in dict.fromkeys(outcome.key.case_id for outcome in stored):
             calls = [] if protocol.facts.reads else call_store.case_calls(db, run.id, case_id)
             if calls and all(call.state != "planned" for call in calls):
-                drafts = verdicts_of(protocol, prompt, calls)
+                drafts = verdicts_of(prompt, calls)
                 call_store.save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
     return stored
