@@ -188,8 +188,7 @@ def batch_estimate(db: Database, run_id: int) -> Estimate:
     """The estimate for the calls that a batch would contain, at the batch price."""
     row = run_store.run_row(db, run_id)
     whole = Estimate.model_validate_json(row["estimate"])
-    away = sum(batch["calls"] for batch in batch_store.batches_of(db, run_id, "planned", "submitted"))
-    calls = max(0, run_store.run_progress(db, run_id).outstanding - away)
+    calls = max(0, run_store.run_progress(db, run_id).outstanding - calls_away(db, run_id))
     share = calls / whole.calls if whole.calls else 0.0
     parts = {
         name: round(getattr(whole, name) * share)
@@ -243,7 +242,6 @@ def export_calls(
                 next_step=f"Send them with “recjudge batch submit {run_id}”.",
             )
         batch_store.name_calls(db, run_id)
-        away = sum(row["calls"] for row in batch_store.batches_of(db, run_id, "planned", "submitted"))
         cached: list[int] = []
         try:
             parts = list(write_parts(run, outgoing(run, cached, progress), shape, out))
@@ -255,7 +253,7 @@ def export_calls(
                 part.replace(file)
         except OSError as error:
             raise RunError(f"{out} cannot be written", f"{error.strerror}.") from error
-        return Sent(sum(len(sent) for _, sent in parts), len(cached), tuple(files), away)
+        return Sent(sum(len(sent) for _, sent in parts), len(cached), tuple(files), calls_away(db, run_id))
 
 
 def write_parts(
@@ -525,12 +523,16 @@ def give_up(db: Database, run_id: int) -> int:
     return len(rows)
 
 
+def calls_away(db: Database, run_id: int) -> int:
+    """How many calls of the run are in a batch at a provider."""
+    return sum(row["calls"] for row in batch_store.batches_of(db, run_id, "planned", "submitted"))
+
+
 def refuse_when_away(db: Database, run_id: int) -> None:
     """Raise RunError when calls of the run are in a batch: sending them live would cost twice."""
-    rows = batch_store.batches_of(db, run_id, "planned", "submitted")
-    if rows:
+    if away := calls_away(db, run_id):
         raise RunError(
-            f"{sum(row['calls'] for row in rows):,} calls of run {run_id} are waiting in a batch",
+            f"{away:,} calls of run {run_id} are waiting in a batch",
             "If they were sent live now, they would be paid for twice.",
             f"Collect the answers with “recjudge batch collect {run_id}”. To stop waiting for them, add --give-up.",
         )

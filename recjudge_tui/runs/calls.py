@@ -35,7 +35,7 @@ from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault, RunError
 from recjudge_tui.judges.replies import added
 from recjudge_tui.protocols.registry import Protocol, reask
 from recjudge_tui.protocols.replies import parse_profile, repeats_itself
-from recjudge_tui.runs.estimate import Price, unknown_price
+from recjudge_tui.runs.estimate import NO_MODEL, Price, unknown_price
 from recjudge_tui.system import within
 
 # ---- limits ------------------------------------------------------------------------------------------------------
@@ -129,8 +129,6 @@ def budget_of(
     price: Price | None,
     before: Progress,
     reserved: float = 0.0,
-    *,
-    is_model: bool = True,
 ) -> Budget | None:
     """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
     Raises RunError when it cannot be enforced."""
@@ -142,7 +140,7 @@ def budget_of(
             f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
             "Start a new run; the stored replies are used again.",
         )
-    if not is_model:
+    if price == NO_MODEL:
         return None
     if price is None:
         raise unknown_price(judge)
@@ -485,7 +483,12 @@ class Call:
                     if failures.end_with(error) or self._is_too_slow(error):
                         result = self.failed(error)
                     else:
-                        self._vary(error)
+                        sampling = self.request.sampling
+                        if error.usage is not None and sampling.temperature == 0:
+                            # nothing is sent again unchanged to a server that has just answered it
+                            self._sample(
+                                {"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts}
+                            )
                         await failures.wait(error)
             except (RunStopError, BudgetLimitError):
                 if self.unread is None:
@@ -585,12 +588,6 @@ class Call:
         self._sample(update)
         self.earlier.append((error.kind, said))
         return True
-
-    def _vary(self, error: CallError) -> None:
-        """Nothing is sent again unchanged at temperature 0 to a server that has just answered it."""
-        sampling = self.request.sampling
-        if error.usage is not None and sampling.temperature == 0:
-            self._sample({"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts})
 
     def _sample(self, update: dict[str, Any]) -> None:
         sampling = self.request.sampling.model_copy(update=update)

@@ -610,19 +610,11 @@ def setup_of(db: Database, run: StoredRow) -> Setup:
 
 def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: RunSettings) -> Material:
     """What a judge would be shown of a case (a row of `cases`) with the present data."""
-    project_id, text = case["project_id"], case["explanation_id"]
-    history = read_history(db, project_id, case["user_id"])
-    occasion = Occasion(case["context"], case["served_at"])
-    slates = (slate for slate in (case["slate_a"], case["slate_b"]) if slate is not None)
-    return Material(
-        kind=facts.unit,
-        user=shown_user(history, settings, occasion, needed=facts.needs_history),
-        slates=tuple(
-            SlateView(items=data_store.slate_top(db, project_id, slate, settings.top_k)) for slate in slates
-        ),
-        explanation=None if text is None else data_store.explanation_view(db, project_id, text),
-        top_k=settings.top_k,
-    )
+    key, shown = CaseKey(*(case[name] for name in CaseKey._fields)), RunCases()
+    history = read_history(db, case["project_id"], key.user_id)
+    user = shown_user(history, settings, key.occasion, needed=facts.needs_history)
+    Chooser(db, case["project_id"], settings).show([(user, [key])], None, shown, store=False)
+    return shown.sample.materials()[0]
 
 
 def build_request(

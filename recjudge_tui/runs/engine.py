@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
 from recjudge_tui.domain.judge import Workload
-from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import JudgeError, RecjudgeError
@@ -193,10 +192,6 @@ class Job:
         self.limits.freed.set()
         self.changed.set()
 
-    def cost_of(self, usage: Usage) -> float | None:
-        """The cost of a reply in dollars; 0 if the judge is not a language model."""
-        return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
-
     @property
     def seen(self) -> Progress:
         """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight
@@ -309,9 +304,9 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
         question = question._replace(request=question.request.model_copy(update={"seat": seat}))
     call_id, budget = call.key.id, job.limits.budget
     bill = Bill(reserve=partial(job.recorder.reserve, call_id) if budget is not None else None)
-    timeout_s = job.run.setup.settings.timeout_s
+    timeout_s, cost_of = job.run.setup.settings.timeout_s, partial(cost_at, job.price)
     try:
-        return await Call(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill).result()
+        return await Call(job.run.judge, question, timeout_s, job.limits, cost_of, bill).result()
     except (RunStopError, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
         if not bill.was_cut:  # else it keeps its reservation, because it may be billed
             job.recorder.settle(call_id, bill.known, bill.unknown)
@@ -442,7 +437,8 @@ async def _judge_all(
     if decision is not None and decision.decided:
         return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
-    judge, price, before = make_judge(spec), price_of(spec), run_store.run_progress(db, run_id)
+    judge, before = make_judge(spec), run_store.run_progress(db, run_id)
+    price = price_of(spec, judge.rater_kind)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
         workload = workload_of(judge, settings, estimate)
@@ -456,14 +452,13 @@ async def _judge_all(
         run_store.set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
-        is_model = is_language_model(judge.rater_kind)
         requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
         limits = CallLimits(
             stopping,
             RateLimit(requests) if requests else None,
             RateLimit(tokens) if tokens else None,
-            budget_of(settings, spec, price, before, is_model=is_model),
-            price if is_model else None,
+            budget_of(settings, spec, price, before),
+            price,
             is_local=price == LOCAL,
             context=identity.context_length,
         )

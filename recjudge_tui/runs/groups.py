@@ -119,13 +119,6 @@ def saer_request(
     )
 
 
-class SaerPlan(NamedTuple):
-    """Both stages; `group_id` is None for a dry run."""
-
-    group_id: int | None
-    stages: tuple[Plan, Plan]
-
-
 def total_of(estimates: Sequence[Estimate]) -> Estimate:
     """One estimate of several runs; cost and time are None where one of them is not known."""
     pairs = {name: [getattr(each, name) for each in estimates] for name in Estimate.model_fields}
@@ -149,8 +142,9 @@ def plan_saer(
     dry_run: bool = False,
     must_answer: bool = False,
     progress: CaseCounter = lambda _: None,
-) -> SaerPlan:
-    """Both stages: those that exist already, the others planned now, all or none. `rater` empty: the judge's own name,
+) -> tuple[int | None, tuple[Plan, Plan]]:
+    """The group of both stages (None for a dry run), and these: those that exist already, the others planned now, all or
+    none. `rater` empty: the judge's own name,
     extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
     were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError when a process works on one of the
     runs."""
@@ -175,7 +169,7 @@ def plan_saer(
     stages = {stage: existing_plan(row) for stage, row in found.items()}
     stages |= {stage: draft.plan for stage, draft in drafts.items()}
     if dry_run:
-        return SaerPlan(None, (stages[FIRST], stages[SECOND]))
+        return None, (stages[FIRST], stages[SECOND])
     check_trust(request.judge)
     if must_answer:
         whole = total_of([stages[stage].estimate for stage in SAER])
@@ -195,7 +189,7 @@ def plan_saer(
             db.change("run_groups", group_id, request=request.model_dump_json())
             for stage, run_id in runs.items():
                 db.change("runs", run_id, group_id=group_id, stage=stage)
-    return SaerPlan(group_id, (stages[FIRST], stages[SECOND]))
+    return group_id, (stages[FIRST], stages[SECOND])
 
 
 def existing_plan(run: StoredRow) -> Plan:

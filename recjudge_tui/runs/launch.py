@@ -74,13 +74,6 @@ class ExpectedRun(NamedTuple):
     again: str = ""
 
 
-class StartResult(NamedTuple):
-    """`run_id` is the run to watch. With an error, it was planned but not started."""
-
-    run_id: int
-    error: RecjudgeError | None
-
-
 def expected_run(
     db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
 ) -> ExpectedRun | RecjudgeError:
@@ -126,8 +119,9 @@ def _destination(judge: JudgeSpec) -> str:
 
 def start_run(
     db: Database, project_id: int, request: LaunchRequest, progress: Callable[[int], None]
-) -> StartResult:
-    """Plan the run, check the judge, store the plan, and start a process that works on it."""
+) -> tuple[int, RecjudgeError | None]:
+    """Plan the run, check the judge, store the plan, and start a process that works on it. Returns the run to watch; with
+    an error, it was planned but not started."""
     group_id, plans = request.plan(db, project_id, must_answer=True, progress=progress)
     run = plans[0] if group_id is None else next_stage(db, group_id)
     if run is None or run.run_id is None:
@@ -139,5 +133,5 @@ def start_run(
     try:
         start.start_detached(db, run.run_id, group_id)
     except RecjudgeError as error:
-        return StartResult(run.run_id, error)
-    return StartResult(run.run_id, None)
+        return run.run_id, error
+    return run.run_id, None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.domain.protocols import compares_lists, offered
+from recjudge_tui.domain.protocols import offered
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.runs.engine import work
@@ -21,8 +21,23 @@ from tests.support.servers.process import start as start_server
 from tests.support.waiting import HANG_S, wait_until
 
 pytestmark = pytest.mark.model
-# a short prompt and a bounded reply: it reads 250 and writes 30 tokens a second on two idle cores
-SHORT = {"history": 5, "top_k": 5, "max_tokens": 110, "timeout_s": HANG_S}
+# It reads 250 and writes 30 tokens a second on two idle cores: a short prompt that one slot reads once, and a reply with
+# room for all of it; but pairwise's goes round in a loop, and arena's, which is the longest, is cut off twice
+SHORT = {
+    "history": 5,
+    "history_days": 7,
+    "top_k": 5,
+    "max_tokens": 240,
+    "concurrency": 1,
+    "timeout_s": HANG_S,
+}
+OF: dict[str, dict[str, Any]] = {
+    "pointwise": {"systems": ("text",)},
+    "pairwise": {"max_tokens": 110},
+    "arena": {"swap": False, "max_tokens": 48},
+    "absolute": {"systems": ("text",)},
+    "explanation": {"systems": ("similar_item",)},
+}
 FILES: dict[ImportKind, tuple[str, ...]] = {
     "items": ("items.csv",), "users": ("users.csv",), "events": ("events.csv",),
     "lists": ("lists_cooccurrence.csv", "lists_text.csv"), "explanations": ("explanations.csv",),
@@ -59,9 +74,7 @@ def _check_ended(db: Database, run_id: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("protocol", offered())
 def test_every_protocol_on_one_case(shop: Database, protocol: str) -> None:
     judge = JudgeSpec(spec=f"gguf:{model_path()}")
-    # `limit` counts users: one system of each
-    systems = {"explanation": ("similar_item",)}.get(protocol, () if compares_lists(protocol) else ("text",))
-    run_id = planned(shop, judge, protocol, limit=1, systems=systems, **SHORT)
+    run_id = planned(shop, judge, protocol, limit=1, **SHORT | OF.get(protocol, {}))
     work(shop.path, run_id)
     ended = _check_ended(shop, run_id)
     identity = json.loads(shop.value("SELECT identity FROM runs WHERE id = ?", (run_id,)))
