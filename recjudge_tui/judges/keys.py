@@ -104,11 +104,6 @@ def check_trust(variables: Sequence[str], urls: Sequence[str], own: str = "") ->
     require_trust(pairs_of(filter(is_set, variables), urls), own)
 
 
-def is_usable(variable: str) -> bool:
-    """Whether there is a key under this name. Raises JudgeError for one that no HTTP header can carry."""
-    return _key_in(variable) is not None
-
-
 def _key_in(variable: str) -> Key | None:
     secret = _secret_in(variable)
     if not secret:

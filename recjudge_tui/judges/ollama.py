@@ -5,7 +5,6 @@ its."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -70,17 +69,15 @@ class OllamaJudge(HttpJudge):
         """As every judge, and choose the context length of the run. Raises JudgeError also when the servers have different
         models under this name."""
         identity = await super().prepare(workload)
+        if len({each.digest for each in self._served.values()}) > 1:
+            raise JudgeError(
+                f"The servers have different models named “{self._model}”",
+                ", ".join(f"{url}: {each.digest[:12]}" for url, each in self._served.items()),
+                f"Pull it again on each: ollama pull {self._model}",
+            )
         thinks = "thinking" in identity.details["capabilities"]
         self._num_ctx = context_for(workload, identity.context_length, thinks=thinks)
         return identity.model_copy(update={"details": {**identity.details, "num_ctx": self._num_ctx}})
-
-    def _check_served(self, served: Mapping[str, Served]) -> None:
-        if len({each.digest for each in served.values()}) > 1:
-            raise JudgeError(
-                f"The servers have different models named “{self._model}”",
-                ", ".join(f"{url}: {each.digest[:12]}" for url, each in served.items()),
-                f"Pull it again on each: ollama pull {self._model}",
-            )
 
     async def _inspect(self, url: str) -> Served:
         version = await self._asked(url, "/api/version")
@@ -261,12 +258,7 @@ def server_urls(base_urls: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(checked_url(url).removesuffix("/v1").removesuffix("/api") for url in urls)
 
 
-def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
-    """`fetch_installed` for callers outside an event loop."""
-    return asyncio.run(fetch_installed(base_url, timeout_s))
-
-
-async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
+async def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
     """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names. `base_url` is an
     address that the user typed: it gets the key of Ollama. Raises JudgeError when no Ollama server answers there within
     `timeout_s` seconds."""
@@ -276,15 +268,13 @@ async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[In
     try:
         async with aclosing(Client()) as client:
             response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
-        if response.status_code != 200:
-            raise not_ollama(url)
-        listing = replies.json_object(response, replies.CallTarget(url, "", ""), "Ollama's")
-    except CallError as error:
-        if not isinstance(error, UnreachableError):
-            raise not_ollama(url) from None
+    except UnreachableError as error:
         if error.next_step:
             raise JudgeError(error.title, error.cause, error.next_step) from None
         raise no_server((url,)) from None
+    except CallError:
+        raise not_ollama(url) from None
+    listing = replies.object_in(response) if response.status_code == 200 else {}
     return sorted(listed_models(listing, url), key=lambda model: model.name)
 
 

@@ -171,10 +171,7 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
 
 def object_in(response: Answer) -> dict[str, Any]:
     """The object in an answer; empty if there is none."""
-    try:
-        body = response.json()
-    except ValueError:
-        return {}
+    body = as_json(response.content)
     return body if isinstance(body, dict) else {}
 
 
@@ -207,7 +204,7 @@ def text_or_json(value: object) -> str:
     return json.dumps(value) if isinstance(value, dict) and value else sound_text(value)
 
 
-def as_json(text: str) -> Any:
+def as_json(text: str | bytes) -> Any:
     """The text as JSON; None if it is none."""
     try:
         return json.loads(text)

@@ -276,6 +276,8 @@ class HttpJudge(ABC):
         self._model = spec.target
         self._endpoints = Endpoints(self.addresses(spec.base_urls))
         self.slots: int | None = None
+        # by address, those that answered before the first call
+        self._served: Mapping[str, Served] = {}
         self._dropped: dict[str, None] = {}
         self._logprobs = False
         self._timeout_s = TIMEOUT_S
@@ -327,7 +329,7 @@ class HttpJudge(ABC):
             raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
         if workload.images and any(each.sees is False for each in served.values()):
             raise replies.sees_no_images(self._model, self.sight)
-        self._check_served(served)
+        self._served = served
         first, slots = next(iter(served.values())), [each.slots for each in served.values() if each.slots]
         self.slots = sum(slots) if len(slots) == len(served) else None
         self._apply(workload.known, first.digest)
@@ -339,9 +341,6 @@ class HttpJudge(ABC):
             context_length=min(filter(None, (each.context for each in served.values())), default=None),
             details={**({"servers": programs} if programs else {}), **first.details},
         )
-
-    def _check_served(self, served: Mapping[str, Served]) -> None:  # noqa: B027 - most need no check
-        """Raises JudgeError where the servers, by their addresses, cannot work together."""
 
     def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
         """Also send these headers, each with the value of its variable."""

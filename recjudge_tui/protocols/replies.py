@@ -611,7 +611,9 @@ def contradiction(
 ) -> str | None:
     """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none. `given`
     are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them."""
-    before, after = (_plain(part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
+    # in ordinary letters and digits in place of wide ones and the like, and without underscores for emphasis
+    near = (unicodedata.normalize("NFKC", part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
+    before, after = (_EMPHASIS.sub(" ", part) for part in near)
     line = before[-80:].rpartition("\n")[2]
     if retracted := _RETRACTED_BEFORE.search(line):
         return f"the words before the answer take it back: “{_shown(retracted)}”"
@@ -636,11 +638,6 @@ def contradiction(
     if words and len(same) == 1 and (other_label := _any_of(words).search(" ".join(_WORD.findall(after)))):
         return f"the text after the answer names another one: “{other_label[0]}”"
     return None
-
-
-def _plain(text: str) -> str:
-    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for emphasis."""
-    return _EMPHASIS.sub(" ", unicodedata.normalize("NFKC", text))
 
 
 def _claim(aspects: tuple[AspectSpec, ...], labels: tuple[str, ...]) -> re.Pattern[str]:

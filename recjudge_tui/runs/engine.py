@@ -441,12 +441,8 @@ async def _judge_all(
     price = price_of(spec, judge.rater_kind)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
-        workload = workload_of(judge, settings, estimate)
-        update = {
-            "calls": before.outstanding,
-            "known": run_store.judge_capabilities(db, spec),
-            "concurrency": concurrency,
-        }
+        workload = workload_of(judge, settings, estimate, concurrency)
+        update = {"calls": before.outstanding, "known": run_store.judge_capabilities(db, spec)}
         identity = await judge.prepare(workload.model_copy(update=update))
         identity = identity.model_copy(update={"headers": spec.headers})
         run_store.set_identity(db, run_id, owner, identity)
@@ -473,14 +469,16 @@ async def _judge_all(
     return ("paused" if run_store.wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
-def workload_of(judge: Judge, settings: RunSettings, estimate: Estimate) -> Workload:
+def workload_of(
+    judge: Judge, settings: RunSettings, estimate: Estimate, concurrency: int | None = None
+) -> Workload:
     """What a run asks of its judge."""
     return Workload(
         calls=estimate.calls,
         longest_prompt_tokens=estimate.longest_prompt_tokens,
         max_tokens=settings.max_tokens,
         images=settings.images,
-        concurrency=settings.concurrency or judge.concurrency,
+        concurrency=concurrency or settings.concurrency or judge.concurrency,
         timeout_s=settings.timeout_s,
     )
 

@@ -212,9 +212,8 @@ def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
     stored = RunSettings.model_validate_json(run_store.run_row(db, run_id)["settings"])
     now = stored.model_copy(update={name: getattr(settings, name) for name in OPERATION})
     if now != stored:
-        db.change("runs", run_id, settings=now.model_dump_json())
-    if now.concurrency != stored.concurrency:
-        db.change("runs", run_id, wanted_concurrency=None)
+        asked = {} if now.concurrency == stored.concurrency else {"wanted_concurrency": None}
+        db.change("runs", run_id, settings=now.model_dump_json(), **asked)
 
 
 Stages = dict[str, StoredRow]

@@ -216,7 +216,7 @@ def test_a_writer_that_holds_the_file_for_long_delays_a_run_and_does_not_end_it(
 def test_calls_that_swallow_cancellations_do_not_keep_a_run_alive(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(registry._BUILT_IN, "stubborn", PROVIDER)
+    monkeypatch.setitem(registry.PROVIDERS, "stubborn", PROVIDER)
     make_project(db, users=8)
     run = planned(db, JudgeSpec(spec="stubborn"), concurrency=8)
     ends: list[BaseException] = []
