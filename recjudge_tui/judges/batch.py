@@ -173,9 +173,8 @@ class RemoteBatch(NamedTuple):
 
 
 class BatchServer(ABC):
-    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no
-    other server: redirects are not followed, and addresses in answers are not used. `cursor` is the parameter that asks
-    for the next page of a list."""
+    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no other
+    server: redirects are not followed, and addresses in answers are not used. `cursor` asks for the next page of a list."""
 
     shape: Shape
     path: str
@@ -193,8 +192,7 @@ class BatchServer(ABC):
             )
 
     def upload(self, path: Path) -> str:
-        """The id of the uploaded file; empty where the batch is sent with its calls. A file that is uploaded twice costs
-        nothing."""
+        """The id of the uploaded file; empty where the batch is sent with its calls. Uploading it twice costs nothing."""
         return ""
 
     @abstractmethod

@@ -39,8 +39,7 @@ class Key:
 
     def scrub(self, text: str) -> str:
         """The text with the key replaced by the variable's name, in case a server sent the key back. The key's base64,
-        hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not secret and are
-        left in."""
+        hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are left in."""
         if len(self._secret) < _SHORTEST_SECRET:
             return text
         for form in _forms(self._secret):

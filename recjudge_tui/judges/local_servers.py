@@ -34,8 +34,7 @@ _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM St
 
 class LocalServer(NamedTuple):
     """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with a
-    description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the server
-    without."""
+    description from the server. `base_urls`: what a run needs as --base-url; empty if nothing."""
 
     name: str
     url: str

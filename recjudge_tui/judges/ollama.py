@@ -1,7 +1,6 @@
 """Models served by Ollama through its own API, the only one that lets a call set the context length; the servers and their
-installed models. Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts
-prompts silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with
-its."""
+installed models. Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts prompts
+silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares the calls."""
 
 from __future__ import annotations
 
@@ -260,8 +259,7 @@ def server_urls(base_urls: tuple[str, ...]) -> tuple[str, ...]:
 
 async def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
     """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names. `base_url` is an
-    address that the user typed: it gets the key of Ollama. Raises JudgeError when no Ollama server answers there within
-    `timeout_s` seconds."""
+    address that the user typed: it gets the key of Ollama. Raises JudgeError when none answers there within `timeout_s`."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
     headers = key.bearer() if key else None

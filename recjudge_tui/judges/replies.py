@@ -502,8 +502,7 @@ _REFUSING = re.compile(
 
 class Repair(NamedTuple):
     """A part of the request that is left out or exchanged for the rest of the run, if the server's error fits: its status,
-    and words about the part beside words that refuse it (`plain`: they suffice). Without such a row a part is recognised
-    by its own name."""
+    and words about the part beside words that refuse it (`plain`: they suffice). Others are recognised by name."""
 
     part: str
     statuses: tuple[int, ...]

@@ -1,9 +1,8 @@
 """The protocols: each its facts, what it asks and its reading of replies; and the verdict on answers.
 
-The facts are in recjudge_tui/domain/protocols.py. Pointwise, pairwise and adversarial follow SAER (Liu et al., SIGIR
-2026), arena and absolute RecSys Arena (Wu et al., 2024), explanation Zhang et al. (2024). Adversarial asks the question of
-pairwise in one drawn order, and planted that of pointwise: nothing tells the judge that a list was made for somebody else,
-or changed."""
+The facts are in recjudge_tui/domain/protocols.py. Pointwise, pairwise and adversarial follow SAER (Liu et al., SIGIR 2026),
+arena and absolute RecSys Arena (Wu et al., 2024), explanation Zhang et al. (2024). Adversarial asks the question of pairwise
+in one drawn order, and planted that of pointwise: nothing tells the judge that a list is somebody else's or changed."""
 
 from __future__ import annotations
 

@@ -54,8 +54,7 @@ class Lines(str):
 
 
 def as_data(value: object) -> str:
-    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could end a
-    frame."""
+    """A value as it enters the text of a case: one line, no control characters, and no `<`, which could end a frame."""
     if isinstance(value, Lines):
         return value
     text = safe_text(value)

@@ -526,8 +526,7 @@ class LabelLine(NamedTuple):
 
 
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
-    """The lines, and the parts of lines after a semicolon or a full stop, that begin with the name of an aspect and a
-    colon or an equals sign."""
+    """The lines, and the parts after a semicolon or a full stop, that begin with the name of an aspect and `:` or `=`."""
     by_name = {name_key(name): aspect for aspect in aspects for name in (aspect.name, *_names(aspect))}
     names = "|".join(map(_spelled, by_name))
     begins = re.compile(rf"({names})[ \t*]*[:=](.*)", re.IGNORECASE | re.DOTALL)

@@ -156,9 +156,8 @@ def outgoing(
     budget: Budget | None = None,
     tell: Tell = print,
 ) -> Iterator[Outgoing]:
-    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum. A
-    call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
-    cover a single call."""
+    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum. A call
+    with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget covers none."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
     while not spent and (calls := batch_store.waiting_calls(run.db, run.id, last, WINDOW)):
         last = calls[-1][1].id

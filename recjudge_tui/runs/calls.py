@@ -316,10 +316,9 @@ class Failures:
     """The failed attempts of one call, and whether to try again.
 
     Five failures end a call, without those by which a server says that it takes no calls now (429, 503, 529, any delay, no
-    connection). For these the call waits up to `PATIENCE_S`, counted from its
-    first failure or from the server's last answer to any call, whichever is earlier. So a short outage fails no call, and
-    a long one ends the run because many calls in a row fail. A connection lost again while other calls are answered is the
-    call's own fault and counts."""
+    connection). For these the call waits up to `PATIENCE_S`, counted from its first failure or from the server's last answer
+    to any call, whichever is earlier. So a short outage fails no call, and a long one ends the run because many calls in a
+    row fail. A connection lost again while others are answered is the call's own fault and counts."""
 
     limits: CallLimits
     in_row: int = 0
@@ -344,9 +343,8 @@ class Failures:
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
 
     async def wait(self, error: CallError) -> None:
-        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer,
-        with jitter, from 0.5 s to a minute. A delay of zero is honoured once. Raises RunStopError when the run is to
-        stop."""
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer, with
+        jitter, from 0.5 s to a minute. A delay of zero is honoured once. Raises RunStopError."""
         limits, told = self.limits, error.retry_after
         if told:
             limits.until = max(limits.until, time.monotonic() + told)
@@ -568,8 +566,7 @@ class Call:
 
     def _mend(self, error: CallError) -> bool:
         """Change the request, once, after an answer that ended at the cap: if it repeats itself, with a penalty where the
-        server takes one; else with a larger cap, if that fits the context and the timeout. False if nothing can be
-        changed."""
+        server takes one; else with a larger cap, if that fits context and timeout. False if nothing changes."""
         said, sampling = error.text or error.thinking, self.request.sampling
         if self.mended:
             return False

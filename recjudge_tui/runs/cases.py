@@ -279,8 +279,7 @@ class Chooser:
         rings: dict[str, list[tuple[int, str]]] = {}
 
         def pair_of(user: str, own: data_store.CurrentSlate) -> list[CaseKey] | str | None:
-            """The foreign list is that of one of the users who follow on a ring of hashes, which stays when users are
-            added."""
+            """The foreign list is that of a user who follows on a ring of hashes, which stays when users are added."""
             system, own_items = own.system, data_store.slate_items(db, own.slate_id)
             if system not in rings:
                 rings[system] = sorted(
@@ -674,8 +673,7 @@ class RunCases:
 
 
 class ReadText(NamedTuple):
-    """A text that a run reads about a case instead of judging it. Of a reason, `order` is that in which its rater saw the
-    lists."""
+    """A text that a run reads about a case instead of judging it. `order`: that in which a reason's rater saw the lists."""
 
     case_id: int
     order: Order

@@ -225,8 +225,7 @@ def _sent(progress: Progress) -> int:
 
 async def judge_outstanding(job: Job) -> None:
     """Make and store every planned call of the run, or as many as possible before `stopping` is set. A call that is asked
-    and not yet stored takes room, so that memory is limited. Raises what makes further calls useless: JudgeError,
-    StoreError, LeaseLostError."""
+    and not yet stored takes room, so that memory is limited. Raises JudgeError, StoreError or LeaseLostError."""
     # calls about users still open when the run is decided are wasted, and each slot of a server remembers one user
     most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
     most += [] if (slots := slots_of(job.run.judge)) is None else [slots]
@@ -509,8 +508,7 @@ async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:
 
 
 def _note_outage(job: Job) -> None:
-    """Store that the server cannot be reached, with how many calls wait and when the next one tries again; and that it is
-    reached again."""
+    """Store that the server cannot be reached, how many calls wait and when the next one tries again; or that it answers."""
     run, noted, retries = job.run, job.outage, list(job.limits.retries.values())
     if retries:
         first = min(retries, key=lambda retry: retry.due)

@@ -1,5 +1,4 @@
-"""What a run takes: calls, tokens and time, and its cost, by the user's prices.toml first, the list prices of the package
-genai-prices second."""
+"""What a run takes: calls, tokens, time, and its cost, by the user's prices.toml, else the list prices of genai-prices."""
 
 from __future__ import annotations
 
@@ -162,8 +161,7 @@ def require_price(judge: JudgeSpec) -> None:
 
 
 def cost_at(price: Price | None, usage: Usage) -> float | None:
-    """The cost of a call: at this price, or as the server reports it if that is more or the price is not known. None when
-    unknown."""
+    """The cost of a call: at this price, or as the server reports it if that is more or all that is known; else None."""
     if price is None:
         return usage.cost_usd
     if price.amounts and not price.amounts["input"] and not price.amounts["output"]:

@@ -91,8 +91,7 @@ def saer_request(
     **options: object,
 ) -> SaerRequest:
     """The request from `options` as `settings_for` takes them. `until` and `baseline` belong to the second stage; the
-    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and what `Chooser.systems`
-    raises."""
+    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and as `Chooser.systems`."""
     load_shipped(db)
     named: dict[str, str] = {}
     for prompt in prompts:
@@ -144,10 +143,9 @@ def plan_saer(
     progress: CaseCounter = lambda _: None,
 ) -> tuple[int | None, tuple[Plan, Plan]]:
     """The group of both stages (None for a dry run), and these: those that exist already, the others planned now, all or
-    none. `rater` empty: the judge's own name,
-    extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
-    were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError when a process works on one of the
-    runs."""
+    none. `rater` empty: the judge's own name, extended by the differences if it is taken. With `drop_poor_over` the second
+    stage is only estimated, as if no system were left out; `next_stage` plans it. Raises as `start.plan`, and RunError when
+    a process works on a run."""
     labels = {
         stage: run_store.prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()
     }
@@ -251,8 +249,7 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> t
 def _stored(
     db: Database, project_id: int, rater_id: int, request: SaerRequest, series: Mapping[str, Series]
 ) -> Stages:
-    """The runs by stage that ask what the request asks: made by it, by an equivalent one, or a first stage that was run
-    alone."""
+    """The runs by stage that ask what the request asks: made by it, by an equal one, or a first stage run alone."""
     runs: Stages = {}
     for stage, asked in series.items():
         if request.waits(stage):
@@ -271,8 +268,7 @@ def _stored(
 
 class Exclusion(NamedTuple):
     """The systems left out of the second stage with their shares of the lowest label; `systems` are the others as the
-    settings name them: those asked for where none is left out. `why_none` is the reason why there can be no second stage,
-    or empty."""
+    settings name them: those asked for where none is left out. `why_none`: why there can be no second stage, or empty."""
 
     left_out: dict[str, float]
     systems: tuple[str, ...]

@@ -58,8 +58,7 @@ class HeldRun(Generic[J_co]):
 
 
 class PreparedCall(NamedTuple):
-    """A call that is ready to be sent, or that has its `result` without being sent. `question` is None if no request could
-    be built."""
+    """A call that is ready to be sent, or has its `result` without that. `question`: None if no request could be built."""
 
     key: call_store.CallKey
     question: Question | None
@@ -246,8 +245,7 @@ class Recorder:
             await asyncio.sleep(TRY_AGAIN_S)
 
     async def _synced(self) -> None:
-        """Commit in a thread. A cancelled caller waits until the thread is done: closing the connection while it is in use
-        crashes Python."""
+        """Commit in a thread. A cancelled caller waits for it: closing the connection while it is in use crashes Python."""
         commit = asyncio.get_running_loop().run_in_executor(None, self._db.execute, "COMMIT")
         try:
             await asyncio.shield(commit)
