@@ -185,10 +185,7 @@ class OllamaJudge(HttpJudge):
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
-        texts = {"content": "", "thinking": ""}
-        for event in events:
-            for name in texts:
-                texts[name] += replies.sound_text(replies.part_of(event, "message").get(name))
+        texts = replies.joined((replies.part_of(event, "message") for event in events), "content", "thinking")
         return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 

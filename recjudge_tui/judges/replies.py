@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -190,6 +190,12 @@ def list_of(entry: object, name: str) -> list[Any]:
 def objects_of(entry: object, name: str) -> list[dict[str, Any]]:
     """The objects in the list under a name."""
     return [part for part in list_of(entry, name) if isinstance(part, dict)]
+
+
+def joined(parts: Iterable[Mapping[str, Any]], *names: str) -> dict[str, str]:
+    """The text under each name, put together from the parts in which a stream brings it."""
+    kept = list(parts)
+    return {name: "".join(sound_text(part.get(name)) for part in kept) for name in names}
 
 
 def called_with(message: Mapping[str, Any]) -> str:

@@ -477,16 +477,10 @@ def repeats_itself(text: str) -> bool:
     """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences. Numbers
     count as equal, so that numbered lines of the same words are a loop too."""
     end = " ".join(re.sub(r"\d+", "0", text[-_END:].casefold()).split())[::-1]
-    # the border of every prefix (Knuth, Morris and Pratt): the period of a prefix is its length without the border
-    borders = [0]
-    for place in range(1, len(end)):
-        border = borders[-1]
-        while border and end[place] != end[border]:
-            border = borders[border - 1]
-        borders.append(border + (end[place] == end[border]))
-    lengths = enumerate(borders, start=1)
-    if any(length >= max(_LEAST_REPEATED, 3 * (length - border)) for length, border in lengths):
-        return True
+    for period in range(1, len(end) // 3 + 1):
+        length = max(_LEAST_REPEATED, 3 * period)
+        if length <= len(end) and end[: length - period] == end[period:length]:
+            return True
     sentences = [part for part in map(str.strip, _SENTENCE.split(end)) if len(part) > 10][:20]
     return len(sentences) >= 8 and len(set(sentences)) * 3 <= len(sentences)
 

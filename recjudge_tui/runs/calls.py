@@ -500,19 +500,15 @@ class Call:
         try:
             return self._read(await self._send())
         except CallError as error:
-            if error.kind in CUT and self._mend(error):
+            read = error.usage.input if isinstance(error.usage, Usage) else None
+            if error.kind in CUT and self._mend(error.kind, error.text or error.thinking, read or 0):
                 return None
             raise
 
     def climb(self, earlier: Iterable[tuple[str, str]]) -> None:
         """Change the request as these answers of former attempts did."""
         for kind, text in earlier:
-            error = CallError(kind, "")
-            error.text = text
-            if kind in CUT:
-                self._mend(error)
-            else:
-                self._read(Reply(text=text))
+            self._mend(kind, text) if kind in CUT else self._read(Reply(text=text))
 
     def counted(self, result: CallResult | None) -> CallResult:
         """The result with all attempts; None: without an end, because the call is to be asked once more."""
@@ -564,10 +560,10 @@ class Call:
             return False
         return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
 
-    def _mend(self, error: CallError) -> bool:
+    def _mend(self, kind: str, said: str, read: int = 0) -> bool:
         """Change the request, once, after an answer that ended at the cap: if it repeats itself, with a penalty where the
         server takes one; else with a larger cap, if that fits context and timeout. False if nothing changes."""
-        said, sampling = error.text or error.thinking, self.request.sampling
+        sampling = self.request.sampling
         if self.mended:
             return False
         if repeats_itself(said):
@@ -576,14 +572,13 @@ class Call:
                 return False
             update: dict[str, Any] = {"extra": penalty | sampling.extra}
         else:
-            read = error.usage.input if isinstance(error.usage, Usage) else None
-            cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read or 0))
+            cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read))
             if cap < sampling.max_tokens * LEAST_LARGER:
                 return False
             update = {"max_tokens": cap}
         (self.mended,) = update
         self._sample(update)
-        self.earlier.append((error.kind, said))
+        self.earlier.append((kind, said))
         return True
 
     def _sample(self, update: dict[str, Any]) -> None:

@@ -92,9 +92,7 @@ class CallQueue:
         self._begun: set[int] = set()
         self._seats: set[int] = set()
         self._last = 0
-        self._read_all = False
-        # the plan begins with profiles; the next calls show them
-        self._has_profiles = self._before_profiles = False
+        self._read_all = self._has_profiles = False
 
     def join(self) -> Seat:
         """A place for another worker."""
@@ -120,10 +118,7 @@ class CallQueue:
                 return call
             if self._read_all:
                 return None
-            # the other calls show the profiles
-            while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
-                await asyncio.sleep(LOOK_AGAIN_S)
-            self._has_profiles = self._before_profiles = False
+            await asyncio.sleep(LOOK_AGAIN_S)
         return None
 
     def _sit(self, seat: Seat) -> None:
@@ -142,19 +137,20 @@ class CallQueue:
             seat.user, seat.helps = max(begun, key=lambda user: len(self._waiting[user])), True
 
     def _read_ahead(self) -> None:
-        """Read on until two users wait to be begun, because the calls of the last one may not all be read."""
-        while not self._read_all and not self._before_profiles:
+        """Read on until two users wait to be begun, because the calls of the last one may not all be read. The plan begins
+        with profiles; what shows them is read when they are written."""
+        while not self._read_all:
             fresh = (user for user in self._waiting if user not in self._begun)
             if len(list(islice(fresh, 2))) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
                 return
             calls = outstanding(self._db, self._run_id, self._last, WINDOW)
-            if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):
-                self._has_profiles, calls = True, profiles
-            elif calls and self._has_profiles:
-                self._before_profiles = True
+            profiles = list(takewhile(lambda call: call.key.aspect == PROFILE, calls))
+            has_profiles = self._has_profiles and profiles_outstanding(self._db, self._run_id)
+            self._has_profiles = has_profiles or bool(profiles)
+            if has_profiles and not profiles:
                 return
             self._read_all = not calls
-            for user, key in calls:
+            for user, key in profiles or calls:
                 self._waiting.setdefault(user, deque()).append(key)
                 self._last = key.id
 

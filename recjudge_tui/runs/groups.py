@@ -531,24 +531,27 @@ def plan_experiment(
     """A plan for each request: the run that asks the same, if there is one, else planned now, once all of them fit. Raises
     what `start.plan` raises."""
     found = [_existing(db, request) for request in experiment.requests]
-    for at, request in enumerate(experiment.requests):
-        if found[at] is None:
-            try:
-                (drafted,) = plan(db, [request], dry_run=True, progress=progress)
-                found[at] = drafted if dry_run else None
-            except AlreadyJudgedError as judged:
-                # by runs that chose the cases otherwise
-                rater = find_rater(db, request.project_id, judged.rater)
-                rows = [] if rater is None else stored_runs(db, rater_id=rater)
-                same = [row for row in rows if row["protocol"] == request.settings.protocol]
-                if not same:
-                    raise
-                found[at] = existing_plan(same[-1])
-    # one after the other, because each run of a judge decides how the rater of the next is called
-    return [
-        known if known is not None else plan(db, [request])[0]
-        for request, known in zip(experiment.requests, found, strict=True)
-    ]
+    # one that fits alone need not be tried first
+    for dry in [True] if dry_run else [True, False] if found.count(None) > 1 else [False]:
+        # one after the other, because each run of a judge decides how the rater of the next is called
+        found = [
+            known if known and known.run_id is not None else _fresh(db, request, dry, progress)
+            for request, known in zip(experiment.requests, found, strict=True)
+        ]
+    return list(filter(None, found))
+
+
+def _fresh(db: Database, request: RunRequest, dry_run: bool, progress: CaseCounter) -> Plan:
+    """A new plan; the newest run of the protocol, if runs that chose the cases otherwise judged them all."""
+    try:
+        return plan(db, [request], dry_run=dry_run, progress=progress)[0]
+    except AlreadyJudgedError as judged:
+        rater = find_rater(db, request.project_id, judged.rater)
+        rows = [] if rater is None else stored_runs(db, rater_id=rater)
+        same = [row for row in rows if row["protocol"] == request.settings.protocol]
+        if not same:
+            raise
+        return existing_plan(same[-1])
 
 
 def _existing(db: Database, request: RunRequest) -> Plan | None:

@@ -174,8 +174,7 @@ class Recorder:
         self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[call_store.CallOutcome] = deque()
         # writes, and who waits for them
-        self._reservations: list[tuple[Callable[[], None], asyncio.Future[None] | None]] = []
-        self._beat_due = False
+        self._writes: list[tuple[Callable[[], None], asyncio.Future[None] | None]] = []
         self._ended = False
         self._wake = asyncio.Event()
 
@@ -187,18 +186,18 @@ class Recorder:
     async def reserve(self, call_id: int, dollars: float) -> None:
         """Store what the call can have cost, and return when that is on disk."""
         on_disk: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reservations.append((lambda: call_store.reserve_call(self._db, call_id, dollars), on_disk))
+        self._writes.append((lambda: call_store.reserve_call(self._db, call_id, dollars), on_disk))
         self._wake.set()
         await on_disk
 
     def settle(self, call_id: int, cost: float | None, unknown: float) -> None:
         """Queue what the attempts of a call that stays planned have cost."""
-        self._reservations.append((lambda: call_store.settle_call(self._db, call_id, cost, unknown), None))
+        self._writes.append((lambda: call_store.settle_call(self._db, call_id, cost, unknown), None))
         self._wake.set()
 
     def beat(self) -> None:
         """Queue a heartbeat for the next commit."""
-        self._beat_due = True
+        self._writes.append((lambda: None, None))
         self._wake.set()
 
     def end(self) -> None:
@@ -212,20 +211,19 @@ class Recorder:
         """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk. None
         after `end`, when all are committed. `pulse()` is stored with them. Raises StoreError (disk full, damaged file),
         LeaseLostError."""
-        while not self._waiting and not self._reservations and not self._beat_due:
+        while not self._waiting and not self._writes:
             if self._ended:
                 return None
             self._wake.clear()
             await self._wake.wait()
-        self._beat_due = False
-        reservations, self._reservations = self._reservations, []
+        writes, self._writes = self._writes, []
         outcomes = [self._waiting.popleft() for _ in range(min(MOST_IN_ONE_TRANSACTION, len(self._waiting)))]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
-                    for write, _ in reservations:
+                    for write, _ in writes:
                         write()
                     store_outcomes(self._db, self._run, outcomes, pulse())
                     await self._synced()
@@ -233,7 +231,7 @@ class Recorder:
                     # does nothing if the COMMIT has ended, with or without success
                     self._db.connection.rollback()
                     raise
-                for _, on_disk in reservations:
+                for _, on_disk in writes:
                     if on_disk is not None and not on_disk.done():
                         on_disk.set_result(None)
                 return outcomes

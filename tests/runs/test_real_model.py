@@ -88,7 +88,7 @@ def test_every_protocol_on_one_case(shop: Database, protocol: str) -> None:
 def test_a_killed_run_asks_nothing_twice(shop: Database, project_db: Path) -> None:
     with start_server("llama_cpp", "--model", model_path(), "--ctx", 4096, "--parallel", 1) as server:
         judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{server.url}/v1",))
-        run_id = planned(shop, judge, "pairwise", limit=1, concurrency=1, **SHORT | {"max_tokens": 60})
+        run_id = planned(shop, judge, "pairwise", limit=1, **SHORT | {"max_tokens": 60})
 
         def done() -> dict[int, Any]:
             return {call["id"]: tuple(call) for call in calls(shop, run_id) if call["state"] != "planned"}
