@@ -25,7 +25,7 @@ from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.runs import cost_range, estimate_lines, short_cost, span
-from recjudge_tui.runs.launch import (
+from recjudge_tui.runs.groups import (
     ExpectedRun,
     LaunchRequest,
     expected_run,
