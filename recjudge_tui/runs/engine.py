@@ -193,7 +193,8 @@ class Job:
         """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight
         among them, for each call that ended, times the calls that are left."""
         limits, now = self.limits, self.progress
-        ended = _sent(now) - _sent(self.before)
+        counts = (one.done + one.failed - one.cached for one in (now, self.before))
+        ended = next(counts) - next(counts)
         busy = limits.busy(time.monotonic())
         together = max(min(self.concurrency, now.outstanding), 1)
         retry = min(limits.retries.values(), key=lambda retry: retry.due, default=None)
@@ -213,10 +214,6 @@ class Job:
         """End the run with this failure, after the calls in flight."""
         self.failure = self.failure or failure
         self.limits.stopping.set()
-
-
-def _sent(progress: Progress) -> int:
-    return progress.done + progress.failed - progress.cached
 
 
 async def judge_outstanding(job: Job) -> None:

@@ -63,18 +63,13 @@ class Price:
         cached = min(cached, tokens_in)
         written = min(written, tokens_in - cached)
         if (amounts := self.amounts) is None:
-            from genai_prices import Usage as Tokens
-            from genai_prices import calc_price
-
-            tokens = Tokens(
-                input_tokens=round(tokens_in),
-                output_tokens=round(tokens_out),
-                cache_read_tokens=round(cached),
-                cache_write_tokens=round(written),
-            )
-            return (
-                float(calc_price(tokens, self.model[1], provider_id=self.model[0]).total_price) * self.factor
-            )
+            counts: dict[str, Any] = {
+                "input": tokens_in,
+                "output": tokens_out,
+                "cache_read": cached,
+                "cache_write": written,
+            }
+            return float(_by_list(*self.model, **counts).total_price) * self.factor
         dollars = (tokens_in - cached - written) * amounts["input"] + tokens_out * amounts["output"]
         dollars += cached * amounts.get("cached_input", amounts["input"])
         dollars += written * amounts.get("cache_write", amounts["input"])
@@ -133,15 +128,20 @@ LOCAL, NO_MODEL = (Price(source, {"input": 0.0, "output": 0.0}) for source in ("
 @lru_cache(maxsize=64)
 def _listed(provider: str, model: str, url: str) -> tuple[str, str] | None:
     """The (provider, model) under which the list has it; None if it has not. Nothing is fetched from the net."""
+    try:
+        found = _by_list(provider, model, url, input=1, output=1)
+    except LookupError:
+        return None
+    return found.provider.id, model
+
+
+def _by_list(provider: str, model: str, url: str = "", **tokens: float) -> Any:
+    """The list's calculation for so many tokens by kind, by the provider or the address. Raises LookupError."""
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
     where: dict[str, Any] = {"provider_api_url": url} if url else {"provider_id": provider}
-    try:
-        found = calc_price(Tokens(input_tokens=1, output_tokens=1), model, **where)
-    except LookupError:
-        return None
-    return found.provider.id, model
+    return calc_price(Tokens(**{f"{kind}_tokens": round(n) for kind, n in tokens.items()}), model, **where)
 
 
 def unknown_price(judge: JudgeSpec) -> RunError:
