@@ -58,7 +58,7 @@ class OllamaJudge(HttpJudge):
 
     def __init__(self, spec: JudgeSpec) -> None:
         super().__init__(spec)
-        self._num_ctx = MIN_CONTEXT
+        self.window = MIN_CONTEXT
 
     @classmethod
     def addresses(cls, base_urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ class OllamaJudge(HttpJudge):
                 f"Pull it again on each: ollama pull {self._model}",
             )
         thinks = "thinking" in identity.details["capabilities"]
-        self._num_ctx = context_for(workload, identity.context_length, thinks=thinks)
-        return identity.model_copy(update={"details": {**identity.details, "num_ctx": self._num_ctx}})
+        self.window = context_for(workload, identity.context_length, thinks=thinks)
+        return identity.model_copy(update={"details": {**identity.details, "num_ctx": self.window}})
 
     async def _inspect(self, url: str) -> Served:
         version = await self._asked(url, "/api/version")
@@ -116,7 +116,7 @@ class OllamaJudge(HttpJudge):
     def _wanted(self, request: Request) -> dict[str, Any]:
         """`truncate` and `shift` must both be false: either alone leaves a way to cut a prompt silently."""
         options = {
-            "num_ctx": self._num_ctx,
+            "num_ctx": self.window,
             "num_predict": request.sampling.max_tokens,
             "temperature": request.sampling.temperature,
             "seed": request.sampling.seed,
@@ -152,15 +152,15 @@ class OllamaJudge(HttpJudge):
     def _reply(
         self, said: replies.VendorReply, request: Request, sent: dict[str, Any], latency_s: float | None
     ) -> Reply:
-        noted = check_prompt_count(request, said.usage, self._num_ctx)
+        noted = check_prompt_count(request, said.usage, self.window)
         try:
             return super()._reply(said, request, {**sent, **noted}, latency_s)
         except CallError as ended:
             prompt, reply = said.usage.input, said.usage.output
-            if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
+            if said.stop != "length" or prompt is None or reply is None or prompt + reply < self.window:
                 raise
             filled = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of"
-            full = replies.overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
+            full = replies.overflow(f"{filled} {self.window}.", prompt, self.window)
             full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
             raise full from None
 
@@ -174,7 +174,7 @@ class OllamaJudge(HttpJudge):
         if _NO_MEMORY.search(message):
             title = f"The model “{self._model}” does not fit into memory"
             return JudgeError(title, message, "Choose a smaller model or context.")
-        sized = replace(error, context=error.context or self._num_ctx)
+        sized = replace(error, context=error.context or self.window)
         meaning = replies.failure(response.status_code, response.headers, sized, target)
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
             low, high = estimate_prompt_tokens(request.messages)

@@ -24,7 +24,8 @@ class Judge(Protocol):
     """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name of
     its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a stored
     reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its server takes
-    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself. A
+    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself, and
+    `window` are the tokens of prompt and reply for which it has asked its server, if these may be fewer than its model's. A
     built-in one that sends keys also has `secrets` and `check_trust` (`servers.HttpJudge`)."""
 
     name: str

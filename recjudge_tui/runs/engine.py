@@ -448,7 +448,7 @@ async def _judge_all(
             budget_of(settings, spec, price, before),
             price,
             is_local=price == LOCAL,
-            context=identity.context_length,
+            context=getattr(judge, "window", None) or identity.context_length,
         )
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(run)) as recorder:

@@ -18,19 +18,12 @@ from recjudge_tui.store.database import Database
 from tests.support.real_model import model_path
 from tests.support.runs import calls, command, planned, ran
 from tests.support.servers.process import start as start_server
-from tests.support.waiting import HANG_S, wait_until
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.model
 # It reads 250 and writes 30 tokens a second on two idle cores: a short prompt that one slot reads once, and a reply with
 # room for all of it; but pairwise's goes round in a loop, and arena's, which is the longest, is cut off twice
-SHORT = {
-    "history": 5,
-    "history_days": 7,
-    "top_k": 5,
-    "max_tokens": 240,
-    "concurrency": 1,
-    "timeout_s": HANG_S,
-}
+SHORT = {"history": 5, "history_days": 7, "top_k": 5, "max_tokens": 240, "concurrency": 1}
 OF: dict[str, dict[str, Any]] = {
     "pointwise": {"systems": ("text",)},
     "pairwise": {"max_tokens": 110},
@@ -43,7 +36,7 @@ FILES: dict[ImportKind, tuple[str, ...]] = {
     "lists": ("lists_cooccurrence.csv", "lists_text.csv"), "explanations": ("explanations.csv",),
 }  # fmt: skip
 # what a model may do wrong; a fault of the server, of the process or of the time is none of these
-TRUE_REASONS = {"length", "bad_reply", "repeats", "thinking"}
+TRUE_REASONS = {"length", "bad_reply", "loop", "thinking"}
 
 
 @pytest.fixture
@@ -88,7 +81,7 @@ def test_every_protocol_on_one_case(shop: Database, protocol: str) -> None:
 def test_a_killed_run_asks_nothing_twice(shop: Database, project_db: Path) -> None:
     with start_server("llama_cpp", "--model", model_path(), "--ctx", 4096, "--parallel", 1) as server:
         judge = JudgeSpec(spec="openai:tiny-stair", base_urls=(f"{server.url}/v1",))
-        run_id = planned(shop, judge, "pairwise", limit=1, **SHORT | {"max_tokens": 60})
+        run_id = planned(shop, judge, "pairwise", limit=1, **SHORT | OF["pairwise"])
 
         def done() -> dict[int, Any]:
             return {call["id"]: tuple(call) for call in calls(shop, run_id) if call["state"] != "planned"}
