@@ -251,14 +251,6 @@ def test_one_budget_holds_for_both_stages_and_a_larger_one_goes_on(db: Database,
 # ---- groups --------------------------------------------------------------------------------------------------
 
 
-def request_groups(db: Database, **more: Any) -> SaerRequest:
-    return saer_request(db, project_id(db, "films"), RULES, **{"top_k": 4, **more})
-
-
-def group_of(db: Database, **more: Any) -> int | None:
-    return plan_saer(db, project_id(db, "films"), request_groups(db, **more))[0]
-
-
 @pytest.mark.parametrize(
     ("name", "value", "same"),
     [("profile", "none", False), ("until", "decided", False), ("no_history", True, False), ("swap", False, False),
@@ -267,7 +259,9 @@ def group_of(db: Database, **more: Any) -> int | None:
 def test_another_question_is_another_group(db: Database, name: str, value: Any, same: bool) -> None:
     """What a run asks tells two groups apart; how it is worked on does not."""
     make_project(db)
-    assert (group_of(db) == group_of(db, **{name: value})) == same
+    asked = [request(db), request(db, **{name: value})]
+    first, second = (plan_saer(db, project_id(db, "films"), one)[0] for one in asked)
+    assert (first == second) == same
 
 
 # ---- experiment ----------------------------------------------------------------------------------------------
