@@ -615,14 +615,6 @@ class HttpJudge(ABC):
         return ""
 
 
-class BatchAccess(NamedTuple):
-    """Where batches are sent. `headers` contain the key and must not be shown or stored."""
-
-    url: str
-    headers: Mapping[str, str]
-    target: replies.CallTarget
-
-
 class BatchJudge(HttpJudge):
     """A judge that can also write requests and read replies without sending anything, for batches. `batch_path` is where
     the provider would send a single call of a batch."""
@@ -635,11 +627,12 @@ class BatchJudge(HttpJudge):
         self._apply(known)
         return Identity(name=self._model, endpoints=self.urls)
 
-    def batch_access(self) -> BatchAccess:
-        """Where to send batches, and with which key. Raises JudgeError when the key is missing."""
+    def batch_access(self) -> tuple[str, Mapping[str, str], replies.CallTarget]:
+        """Where to send batches, the headers with the key, which must not be shown or stored, and the names for errors.
+        Raises JudgeError when the key is missing."""
         self._look_up_key()
         url = self.urls[0]
-        return BatchAccess(url, self._headers, self._target(url))
+        return url, self._headers, self._target(url)
 
     def batch_body(self, request: Request) -> bytes:
         """The body that `ask` would send."""

@@ -24,13 +24,13 @@ from recjudge_tui.domain.run import Estimate
 from recjudge_tui.errors import CallError, InputError, JudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database, scratch_folder
 from recjudge_tui.judges.batch import (
+    BATCH_SERVERS,
     JSONL,
     BatchServer,
     LineFault,
     RemoteBatch,
     ResultLine,
     Shape,
-    batch_server,
     lines_of,
     read_result,
     was_refused,
@@ -467,7 +467,7 @@ def submit(
             remote_id = provider.send(path, sent)
             path.unlink()
             batches, calls = batches + 1, calls + len(sent)
-            tell(f"batch {remote_id}: {len(sent):,} calls submitted to {provider.url}")
+            tell(f"batch {remote_id}: {len(sent):,} calls submitted to {server.url}")
         return Sent(calls, len(cached), batches=batches, found_again=found_again)
 
 
@@ -477,7 +477,7 @@ def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> l
     judge = batch_judge(spec)
     submitted = batch_store.batches_of(db, run_id, "submitted")
     if submitted:
-        with contextlib.closing(batch_server(spec.provider, judge.batch_access())) as server:
+        with contextlib.closing(BATCH_SERVERS[spec.provider](judge)) as server:
             for row in submitted:
                 _asked(db, server, row)
     if any(row["asked_at"] for row in batch_store.batches_of(db, run_id, "planned")):
@@ -540,13 +540,10 @@ def refuse_when_away(db: Database, run_id: int) -> None:
 @contextmanager
 def _at_provider(db: Database, run_id: int, tell: Tell) -> Iterator[_Provider]:
     with held_run(db, run_id) as run:
-        access = run.judge.batch_access()
+        server = BATCH_SERVERS[run.setup.spec.provider](run.judge)
         try:
-            with (
-                contextlib.closing(batch_server(run.setup.spec.provider, access)) as server,
-                scratch_folder() as folder,
-            ):
-                yield _Provider(run, server, access.url, folder, tell)
+            with contextlib.closing(server), scratch_folder() as folder:
+                yield _Provider(run, server, folder, tell)
         except OSError as error:
             raise RunError(
                 f"the batch's files cannot be written to {tempfile.gettempdir()}",
@@ -561,7 +558,6 @@ class _Provider:
 
     run: BatchRun
     server: BatchServer
-    url: str
     folder: Path
     tell: Tell
 
@@ -569,7 +565,7 @@ class _Provider:
         """Submit one batch and return the provider's id. Each step is stored, so that an interruption can be resolved."""
         db, run_id = self.run.db, self.run.id
         most = sum(call.most for call in calls) or None
-        batch_id = batch_store.plan_batch(db, run_id, self.url, tuple(call.id for call in calls), most)
+        batch_id = batch_store.plan_batch(db, run_id, self.server.url, tuple(call.id for call in calls), most)
         try:
             file_id = self.server.upload(path)
         except (CallError, JudgeError):
@@ -584,7 +580,7 @@ class _Provider:
                 batch_store.forget_batch(db, batch_id)
                 raise
             raise RunError(
-                f"it is unknown whether {self.url} received the batch",
+                f"it is unknown whether {self.server.url} received the batch",
                 str(error),
                 f"Repeat “recjudge batch submit {run_id}”. It checks the provider's list before it sends anything.",
             ) from error
@@ -598,7 +594,7 @@ class _Provider:
         if row["asked_at"]:
             if (found := self.adopt(row)) is None:
                 raise RunError(
-                    f"it is unknown whether {self.url} received the batch",
+                    f"it is unknown whether {self.server.url} received the batch",
                     "A batch of the same size runs there. Its results will show whether it is of this run.",
                     f"Repeat “recjudge batch submit {self.run.id}” when it has ended.",
                 )
