@@ -118,12 +118,8 @@ class Chooser:
     def systems(self, kind: CaseKind) -> list[str]:
         """The systems by name. Raises NotFoundError for unknown ones, UsageError or RunError for too few."""
         db, project_id, settings = self.db, self.project_id, self.settings
-        what = "explanations" if kind == "explanation" else "lists"
-        known = (
-            data_store.systems(db, project_id, data_store.TEXTS)
-            if kind == "explanation"
-            else data_store.systems(db, project_id)
-        )
+        what, content = ("explanations", data_store.TEXTS) if kind == "explanation" else ("lists", None)
+        known = data_store.systems(db, project_id, content)
         named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
         data_store.check_judgeable(db, project_id, named, known, what)
         chosen = sorted(set(named)) if settings.systems else known
