@@ -366,7 +366,10 @@ class AnthropicBatches(BatchServer):
         )
 
 
-BATCH_SERVERS = {"openai": OpenAIBatches, "anthropic": AnthropicBatches}
+BATCH_SERVERS: dict[str, Callable[[BatchJudge], BatchServer]] = {
+    "openai": OpenAIBatches,
+    "anthropic": AnthropicBatches,
+}
 
 
 def was_refused(error: RecjudgeError) -> bool:
