@@ -20,7 +20,7 @@ from recjudge_tui.domain.protocols import PROTOCOLS, ProtocolFacts
 from recjudge_tui.errors import PromptError
 from recjudge_tui.protocols.lint import lint
 from recjudge_tui.protocols.registry import PROTOCOLS as PROTOCOL_BY_NAME
-from recjudge_tui.protocols.registry import Protocol, adjudicate, parse_ratings, ratings_form
+from recjudge_tui.protocols.registry import Protocol, parse_ratings, ratings_form
 from recjudge_tui.store.projects import project_id
 from recjudge_tui.store.prompts import read_prompt
 from recjudge_tui.store.schema import connect
@@ -49,7 +49,7 @@ DUEL = replace(
     prompts_of="pairwise",
     list_names=("Left", "Right"),
 )
-PROTOCOL = Protocol(facts=MATCH, orders=("",), form=ratings_form, parse=parse_ratings, verdict=adjudicate)
+PROTOCOL = Protocol(facts=MATCH, orders=("",), form=ratings_form, parse=parse_ratings)
 
 MATCH_PROMPT = """
 name = "match-lists"

@@ -265,24 +265,24 @@ def _run_saer(
 ) -> None:
     """Plan both stages, or find them, work on what is outstanding, and print the page. Exit 130 if one was stopped."""
     with counting("planning", "cases") as advance:
-        plan = groups.plan_saer(
+        group_id, stages = groups.plan_saer(
             project.db, project.id, request, rater=rater, dry_run=dry_run, progress=advance
         )
-    first, second = (planned.run_id for planned in plan.stages)
+    first, second = (planned.run_id for planned in stages)
     waits = request.drop_poor_over is not None and second is None
     note = "pairwise is planned when pointwise has ended; the estimate above is its upper bound"
-    tell_plans(project.db, plan.stages, [request], note if waits else "", most=None)
-    if plan.group_id is None:
+    tell_plans(project.db, stages, [request], note if waits else "", most=None)
+    if group_id is None:
         return
     if plan_only:
-        for planned in plan.stages:
+        for planned in stages:
             if planned.run_id is not None:
                 click.echo(f"run {planned.run_id} planned: {planned.estimate.calls} calls")
-    elif detach and (stage := groups.next_stage(project.db, plan.group_id)) is not None:
+    elif detach and (stage := groups.next_stage(project.db, group_id)) is not None:
         assert stage.run_id is not None
         flags = {"fmt": "--format", "out": "-o", "human_price": "--human-price"}
         words = [word for name, value in page.items() if value for word in (flags[name], str(value))]
-        start.start_detached(project.db, stage.run_id, plan.group_id, words)
+        start.start_detached(project.db, stage.run_id, group_id, words)
         if stage.run_id != first:
             click.echo(f"run {stage.run_id} started in the background")
         elif second is None:
@@ -291,7 +291,7 @@ def _run_saer(
             click.echo(f"runs {first} and {second} started in the background, one after the other")
         narrate("to print the page when both are done, repeat the same command")
     else:
-        runs_work_group(project.db, plan.group_id, **page)
+        runs_work_group(project.db, group_id, **page)
 
 
 def runs_work_group(

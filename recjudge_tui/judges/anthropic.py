@@ -94,27 +94,25 @@ class AnthropicJudge(servers.BatchJudge):
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         """The message that came as a stream. A stream that ends before its last event has no content."""
         message: dict[str, Any] = {}
-        blocks: dict[str, dict[str, Any]] = {}
+        blocks: dict[str, list[dict[str, Any]]] = {}
         counts: dict[str, Any] = {}
         for event in events:
-            kind, at, delta = event.get("type"), str(event.get("index")), replies.part_of(event, "delta")
+            kind, delta = event.get("type"), replies.part_of(event, "delta")
             if kind == "error":
                 return event
             if kind == "message_start":
                 message = replies.part_of(event, "message")
-            elif kind == "content_block_start":
-                blocks[at] = dict(replies.part_of(event, "content_block"))
-            elif kind == "content_block_delta":
-                block = blocks.setdefault(at, {})
-                for name in ("text", "thinking"):
-                    block[name] = replies.sound_text(block.get(name)) + replies.sound_text(delta.get(name))
+            elif kind in ("content_block_start", "content_block_delta"):
+                part = replies.part_of(event, "content_block") or delta
+                blocks.setdefault(str(event.get("index")), []).append(part)
             elif kind == "message_delta":
                 message |= delta
             for place in (message, event):
                 counts |= {k: v for k, v in replies.part_of(place, "usage").items() if v is not None}
         if not message.get("stop_reason"):
             return {}
-        return {**message, "content": list(blocks.values()), "usage": counts}
+        content = [parts[0] | replies.joined(parts, "text", "thinking") for parts in blocks.values()]
+        return {**message, "content": content, "usage": counts}
 
 
 def _image(base64: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from recjudge_tui.domain.calls import whole
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, InputError, RecjudgeError
 from recjudge_tui.judges import http, replies
-from recjudge_tui.judges.servers import BatchAccess, written
+from recjudge_tui.judges.servers import BatchJudge, written
 from recjudge_tui.version import USER_AGENT
 
 T = TypeVar("T")
@@ -173,17 +173,17 @@ class RemoteBatch(NamedTuple):
 
 
 class BatchServer(ABC):
-    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no
-    other server: redirects are not followed, and addresses in answers are not used. `cursor` is the parameter that asks
-    for the next page of a list."""
+    """One provider's way of taking batches at `path`. Every method raises CallError or JudgeError. The key goes to no other
+    server: redirects are not followed, and addresses in answers are not used. `cursor` asks for the next page of a list."""
 
     shape: Shape
     path: str
     cursor: str
 
-    def __init__(self, access: BatchAccess) -> None:
-        self._url, self._target = access.url, access.target
-        headers = {k: v for k, v in access.headers.items() if k.lower() != "content-type"}
+    def __init__(self, judge: BatchJudge) -> None:
+        """Raises JudgeError when the key is missing."""
+        self.url, given, self._target = judge.batch_access()
+        headers = {k: v for k, v in given.items() if k.lower() != "content-type"}
         with http.usable_network():
             self._client = httpx.Client(
                 headers={"User-Agent": USER_AGENT, **headers},
@@ -193,8 +193,7 @@ class BatchServer(ABC):
             )
 
     def upload(self, path: Path) -> str:
-        """The id of the uploaded file; empty where the batch is sent with its calls. A file that is uploaded twice costs
-        nothing."""
+        """The id of the uploaded file; empty where the batch is sent with its calls. Uploading it twice costs nothing."""
         return ""
 
     @abstractmethod
@@ -230,15 +229,11 @@ class BatchServer(ABC):
         """The object in the answer to one request, sent once."""
         if "content" in more:
             more["headers"] = {**more.get("headers", {}), "Content-Type": "application/json"}
-        raw = bytearray()
         try:
-            with self._client.stream(method, f"{self._url}{path}", **more) as streamed:
-                for chunk in streamed.iter_raw():
-                    http.add_to(raw, chunk)
-                response = http.whole_answer(streamed.status_code, streamed.headers.raw, raw)
+            with self._client.stream(method, f"{self.url}{path}", **more) as streamed:
+                response = self._checked(streamed)
         except http.connection_faults() as error:
-            raise http.broken(self._url, error) from None
-        self._check(response)
+            raise http.broken(self.url, error) from None
         return replies.json_object(response, self._target, "the batch API's")
 
     def _pages(self) -> Iterator[dict[str, Any]]:
@@ -260,21 +255,27 @@ class BatchServer(ABC):
             return self._target.scrub(line.decode("utf-8", "replace")).encode()
 
         try:
-            with self._client.stream("GET", f"{self._url}{path}") as streamed, target.open("wb") as file:
+            with self._client.stream("GET", f"{self.url}{path}") as streamed, target.open("wb") as file:
                 if streamed.status_code != 200:
-                    self._check(http.Answer(streamed.status_code, streamed.headers, streamed.read()))
+                    self._checked(streamed)
                 rest = b""
                 for chunk in streamed.iter_bytes():
                     *lines, rest = (rest + chunk).split(b"\n")
                     file.writelines(scrubbed(line) + b"\n" for line in lines)
                 file.write(scrubbed(rest))
         except httpx.RequestError as error:
-            raise http.broken(self._url, error) from None
+            raise http.broken(self.url, error) from None
 
-    def _check(self, response: http.Answer) -> None:
+    def _checked(self, streamed: httpx.Response) -> http.Answer:
+        """The whole answer. Raises what a status without success means."""
+        raw = bytearray()
+        for chunk in streamed.iter_raw():
+            http.add_to(raw, chunk)
+        response = http.whole_answer(streamed.status_code, streamed.headers.raw, raw)
         if not 200 <= response.status_code < 300:
             error = replies.error_of(response)
             raise replies.failure(response.status_code, response.headers, error, self._target)
+        return response
 
 
 class OpenAIBatches(BatchServer):
@@ -303,10 +304,8 @@ class OpenAIBatches(BatchServer):
 
     def find(self, file_id: str, mark: str, since: float) -> Iterator[RemoteBatch]:
         for entry in self._pages():
-            if (
-                replies.part_of(entry, "metadata").get("recjudge") == mark
-                or entry.get("input_file_id") == file_id
-            ):
+            marked = replies.part_of(entry, "metadata").get("recjudge") == mark
+            if marked or entry.get("input_file_id") == file_id:
                 yield self._remote(entry)
 
     def _remote(self, entry: dict[str, Any]) -> RemoteBatch:
@@ -367,9 +366,10 @@ class AnthropicBatches(BatchServer):
         )
 
 
-def batch_server(provider: str, access: BatchAccess) -> BatchServer:
-    """The server of a `BatchJudge`."""
-    return AnthropicBatches(access) if provider == "anthropic" else OpenAIBatches(access)
+BATCH_SERVERS: dict[str, Callable[[BatchJudge], BatchServer]] = {
+    "openai": OpenAIBatches,
+    "anthropic": AnthropicBatches,
+}
 
 
 def was_refused(error: RecjudgeError) -> bool:

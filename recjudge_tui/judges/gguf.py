@@ -66,6 +66,7 @@ class GgufJudge:
         self.name = f"gguf:{path.stem}"
         self.concurrency = min(2 * _cores(), MAX_SLOTS)
         self.slots: int | None = None
+        self.window: int | None = None
         self._path = path
         self._wanted: dict[str, Any] = {}
         self._workload: Workload | None = None
@@ -80,7 +81,7 @@ class GgufJudge:
             step = "Install it: pip install 'recjudge[local]'"
             raise JudgeError("The judge gguf needs the package xllamacpp", "", step)
         model = await asyncio.to_thread(read_header, self._path)
-        context, self.slots = _room(model, workload)
+        context, self.slots = self.window, _ = _room(model, workload)
         name, self._workload = self._path.stem, workload
         self._wanted = {
             "model": str(self._path.absolute()),

@@ -380,8 +380,7 @@ def certificates() -> str:
 
 
 def proxies() -> dict[str, str]:
-    """The proxies that the environment or the system names, by kind (`https`, `http`, `all`), without user names and
-    passwords."""
+    """The proxies of the environment or the system by kind (`https`, `http`, `all`), without user names and passwords."""
     import urllib.request  # slow to load, and only needed here
 
     named = urllib.request.getproxies()
@@ -406,8 +405,7 @@ def _without_password(proxy: str) -> str:
 
 @contextmanager
 def usable_network() -> Iterator[None]:
-    """For making an HTTP client: raises JudgeError if the proxy or the certificates that the environment names cannot be
-    used."""
+    """For making an HTTP client: raises JudgeError if the environment's proxy or certificates cannot be used."""
     try:
         yield
     except ImportError as error:

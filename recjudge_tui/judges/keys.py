@@ -39,8 +39,7 @@ class Key:
 
     def scrub(self, text: str) -> str:
         """The text with the key replaced by the variable's name, in case a server sent the key back. The key's base64,
-        hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are not secret and are
-        left in."""
+        hexadecimal and URL-encoded forms are replaced, too. Placeholders shorter than 8 characters are left in."""
         if len(self._secret) < _SHORTEST_SECRET:
             return text
         for form in _forms(self._secret):
@@ -102,11 +101,6 @@ def find_keys(
 def check_trust(variables: Sequence[str], urls: Sequence[str], own: str = "") -> None:
     """Raise UntrustedError as `find_keys`; variables that are not set need no trust."""
     require_trust(pairs_of(filter(is_set, variables), urls), own)
-
-
-def is_usable(variable: str) -> bool:
-    """Whether there is a key under this name. Raises JudgeError for one that no HTTP header can carry."""
-    return _key_in(variable) is not None
 
 
 def _key_in(variable: str) -> Key | None:

@@ -16,9 +16,9 @@ from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
 from recjudge_tui.judges.keys import is_set
-from recjudge_tui.judges.ollama import fetch_installed, server_urls
+from recjudge_tui.judges.ollama import installed_models, server_urls
 from recjudge_tui.judges.openai import OpenAIJudge
-from recjudge_tui.judges.registry import built_in
+from recjudge_tui.judges.registry import PROVIDERS
 from recjudge_tui.judges.replies import CallTarget, json_object, objects_of, sound_text
 
 WITHIN_S = 1.0
@@ -34,8 +34,7 @@ _OWNERS = {"llamacpp": "llama.cpp", "vllm": "vLLM", "organization_owner": "LM St
 
 class LocalServer(NamedTuple):
     """A server that answered: `judges` are its models as a run names them (`ollama:MODEL`, `openai:MODEL`), each with a
-    description from the server. `base_urls` are the URLs that a run needs as --base-url; empty if it finds the server
-    without."""
+    description from the server. `base_urls`: what a run needs as --base-url; empty if nothing."""
 
     name: str
     url: str
@@ -81,7 +80,7 @@ def local_judges() -> LocalJudges:
             KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
             for spec, details in server.judges
         ]
-    providers = built_in()
+    providers = PROVIDERS.values()
     if any(provider.form == "gguf:FILE" and provider.is_installed() for provider in providers):
         judges += [KnownJudge(file.spec, f"{file.place} {file.details}") for file in local_files(servers)]
     for provider in providers:
@@ -105,7 +104,7 @@ async def _all(usual: Mapping[str, int], timeout_s: float) -> list[LocalServer]:
 
 async def _ollama(timeout_s: float) -> LocalServer | None:
     try:
-        models = await fetch_installed(timeout_s=timeout_s)
+        models = await installed_models(timeout_s=timeout_s)
         url = server_urls(())[0]
     except (UsageError, JudgeError, CallError):
         return None

@@ -1,11 +1,9 @@
 """Models served by Ollama through its own API, the only one that lets a call set the context length; the servers and their
-installed models. Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts
-prompts silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares our calls with
-its."""
+installed models. Ollama's own client is not used: it cannot send `truncate` and `shift`, without which a server cuts prompts
+silently, it sends OLLAMA_API_KEY to any server, and it loses the headers of errors. A test compares the calls."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -60,7 +58,7 @@ class OllamaJudge(HttpJudge):
 
     def __init__(self, spec: JudgeSpec) -> None:
         super().__init__(spec)
-        self._num_ctx = MIN_CONTEXT
+        self.window = MIN_CONTEXT
 
     @classmethod
     def addresses(cls, base_urls: tuple[str, ...]) -> tuple[str, ...]:
@@ -70,17 +68,15 @@ class OllamaJudge(HttpJudge):
         """As every judge, and choose the context length of the run. Raises JudgeError also when the servers have different
         models under this name."""
         identity = await super().prepare(workload)
-        thinks = "thinking" in identity.details["capabilities"]
-        self._num_ctx = context_for(workload, identity.context_length, thinks=thinks)
-        return identity.model_copy(update={"details": {**identity.details, "num_ctx": self._num_ctx}})
-
-    def _check_served(self, served: Mapping[str, Served]) -> None:
-        if len({each.digest for each in served.values()}) > 1:
+        if len({each.digest for each in self._served.values()}) > 1:
             raise JudgeError(
                 f"The servers have different models named “{self._model}”",
-                ", ".join(f"{url}: {each.digest[:12]}" for url, each in served.items()),
+                ", ".join(f"{url}: {each.digest[:12]}" for url, each in self._served.items()),
                 f"Pull it again on each: ollama pull {self._model}",
             )
+        thinks = "thinking" in identity.details["capabilities"]
+        self.window = context_for(workload, identity.context_length, thinks=thinks)
+        return identity.model_copy(update={"details": {**identity.details, "num_ctx": self.window}})
 
     async def _inspect(self, url: str) -> Served:
         version = await self._asked(url, "/api/version")
@@ -120,7 +116,7 @@ class OllamaJudge(HttpJudge):
     def _wanted(self, request: Request) -> dict[str, Any]:
         """`truncate` and `shift` must both be false: either alone leaves a way to cut a prompt silently."""
         options = {
-            "num_ctx": self._num_ctx,
+            "num_ctx": self.window,
             "num_predict": request.sampling.max_tokens,
             "temperature": request.sampling.temperature,
             "seed": request.sampling.seed,
@@ -156,15 +152,15 @@ class OllamaJudge(HttpJudge):
     def _reply(
         self, said: replies.VendorReply, request: Request, sent: dict[str, Any], latency_s: float | None
     ) -> Reply:
-        noted = check_prompt_count(request, said.usage, self._num_ctx)
+        noted = check_prompt_count(request, said.usage, self.window)
         try:
             return super()._reply(said, request, {**sent, **noted}, latency_s)
         except CallError as ended:
             prompt, reply = said.usage.input, said.usage.output
-            if said.stop != "length" or prompt is None or reply is None or prompt + reply < self._num_ctx:
+            if said.stop != "length" or prompt is None or reply is None or prompt + reply < self.window:
                 raise
             filled = f"Prompt ({prompt} tokens) and reply ({reply} so far) filled the context of"
-            full = replies.overflow(f"{filled} {self._num_ctx}.", prompt, self._num_ctx)
+            full = replies.overflow(f"{filled} {self.window}.", prompt, self.window)
             full.text, full.thinking, full.usage = ended.text, ended.thinking, ended.usage
             raise full from None
 
@@ -178,7 +174,7 @@ class OllamaJudge(HttpJudge):
         if _NO_MEMORY.search(message):
             title = f"The model “{self._model}” does not fit into memory"
             return JudgeError(title, message, "Choose a smaller model or context.")
-        sized = replace(error, context=error.context or self._num_ctx)
+        sized = replace(error, context=error.context or self.window)
         meaning = replies.failure(response.status_code, response.headers, sized, target)
         if request is not None and isinstance(meaning, CallError) and meaning.kind == "overflow":
             low, high = estimate_prompt_tokens(request.messages)
@@ -189,10 +185,7 @@ class OllamaJudge(HttpJudge):
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
-        texts = {"content": "", "thinking": ""}
-        for event in events:
-            for name in texts:
-                texts[name] += replies.sound_text(replies.part_of(event, "message").get(name))
+        texts = replies.joined((replies.part_of(event, "message") for event in events), "content", "thinking")
         return {**events[-1], "message": texts} if events[-1].get("done") else {}
 
 
@@ -261,30 +254,22 @@ def server_urls(base_urls: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(checked_url(url).removesuffix("/v1").removesuffix("/api") for url in urls)
 
 
-def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
-    """`fetch_installed` for callers outside an event loop."""
-    return asyncio.run(fetch_installed(base_url, timeout_s))
-
-
-async def fetch_installed(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
+async def installed_models(base_url: str = "", timeout_s: float = 5.0) -> list[InstalledModel]:
     """The models at one Ollama server, sorted by name; by default the server that `OLLAMA_HOST` names. `base_url` is an
-    address that the user typed: it gets the key of Ollama. Raises JudgeError when no Ollama server answers there within
-    `timeout_s` seconds."""
+    address that the user typed: it gets the key of Ollama. Raises JudgeError when none answers there within `timeout_s`."""
     url = server_urls((base_url,) if base_url else ())[0]
     key = find_keys((DEFAULT_KEY,), (url,), typed=True).get(DEFAULT_KEY)
     headers = key.bearer() if key else None
     try:
         async with aclosing(Client()) as client:
             response = await client.send("GET", f"{url}{MODELS_PATH}", headers=headers, timeout_s=timeout_s)
-        if response.status_code != 200:
-            raise not_ollama(url)
-        listing = replies.json_object(response, replies.CallTarget(url, "", ""), "Ollama's")
-    except CallError as error:
-        if not isinstance(error, UnreachableError):
-            raise not_ollama(url) from None
+    except UnreachableError as error:
         if error.next_step:
             raise JudgeError(error.title, error.cause, error.next_step) from None
         raise no_server((url,)) from None
+    except CallError:
+        raise not_ollama(url) from None
+    listing = replies.object_in(response) if response.status_code == 200 else {}
     return sorted(listed_models(listing, url), key=lambda model: model.name)
 
 

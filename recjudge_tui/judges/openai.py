@@ -221,23 +221,20 @@ class OpenAIJudge(servers.BatchJudge):
     @staticmethod
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         """The completion that came as a stream. A stream that ends before its last event has no choice."""
-        answer: dict[str, Any] = {}
-        message: dict[str, Any] = {"role": "assistant", "content": ""}
-        arguments, tokens, finish = "", [], None
-        for event in events:
-            answer |= {k: v for k, v in event.items() if k != "choices" and v is not None}
-            choice = next(iter(objects_of(event, "choices")), dict[str, Any]())
-            delta = part_of(choice, "delta") or part_of(choice, "message")
-            for name in ("content", "reasoning_content", "reasoning", "refusal"):
-                if isinstance(delta.get(name), str):
-                    message[name] = (message.get(name) or "") + delta[name]
-            for call in list_of(delta, "tool_calls"):
-                arguments += sound_text(part_of(call, "function").get("arguments"))
-            finish = choice.get("finish_reason") or finish
-            tokens += list_of(part_of(choice, "logprobs"), "content")
+        answer = {k: v for event in events for k, v in event.items() if k != "choices" and v is not None}
+        choices = [choice for event in events for choice in objects_of(event, "choices")[:1]]
+        deltas = [part_of(choice, "delta") or part_of(choice, "message") for choice in choices]
+        texts = replies.joined(deltas, "content", "reasoning_content", "reasoning", "refusal")
+        called = (part_of(call, "function") for delta in deltas for call in list_of(delta, "tool_calls"))
+        finish = next(filter(None, (choice.get("finish_reason") for choice in reversed(choices))), None)
+        tokens = [token for choice in choices for token in list_of(part_of(choice, "logprobs"), "content")]
         if finish is None and not answer.get("error"):
             return {"choices": None}
-        message["tool_calls"] = [{"function": {"arguments": arguments}}]
+        message = {
+            "role": "assistant",
+            **texts,
+            "tool_calls": [{"function": replies.joined(called, "arguments")}],
+        }
         return {
             **answer,
             "choices": [{"message": message, "finish_reason": finish, "logprobs": {"content": tokens}}],

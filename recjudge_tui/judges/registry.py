@@ -24,7 +24,8 @@ class Judge(Protocol):
     """Answers requests. It is independent of protocols, cases and the database. `name` is shown and is the default name of
     its rater. `rater_kind` is `judge` for a language model, else `rules` or `random`. `cacheable` says whether a stored
     reply may be used instead of asking again. `concurrency` is the default number of calls at once. Where its server takes
-    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself. A
+    one, the attribute `repetition_penalty` are the options to send beside the others to a model that repeats itself, and
+    `window` are the tokens of prompt and reply for which it has asked its server, if these may be fewer than its model's. A
     built-in one that sends keys also has `secrets` and `check_trust` (`servers.HttpJudge`)."""
 
     name: str
@@ -137,7 +138,7 @@ class Provider(NamedTuple):
 
 
 _HERE = "recjudge_tui.judges."
-_BUILT_IN: dict[str, Provider] = {
+PROVIDERS: dict[str, Provider] = {
     provider.form.partition(":")[0]: provider
     for provider in (
         Provider(f"{_HERE}rules.judge", "rules", "built in, deterministic; not a language model"),
@@ -161,7 +162,7 @@ _BUILT_IN: dict[str, Provider] = {
 
 def takes_address(spec: JudgeSpec) -> bool:
     """Whether the judge may need an address and a key: all but the built-in judges that ask no server."""
-    provider = _BUILT_IN.get(spec.provider)
+    provider = PROVIDERS.get(spec.provider)
     return provider is None or bool(provider.key_variables)
 
 
@@ -174,10 +175,6 @@ def server_urls(spec: JudgeSpec) -> tuple[str, ...]:
         return spec.base_urls
 
 
-def built_in() -> tuple[Provider, ...]:
-    return tuple(_BUILT_IN.values())
-
-
 def third_party() -> dict[str, str]:
     """The judges of other packages: provider -> name of the package."""
     return {point.name: package_of(point) for point in plugins(JUDGES)}
@@ -185,14 +182,14 @@ def third_party() -> dict[str, str]:
 
 def spellings() -> list[str]:
     """How each provider is written: the built-in ones first, then those of other packages."""
-    return [provider.form for provider in built_in()] + [f"{name}:…" for name in third_party()]
+    return [provider.form for provider in PROVIDERS.values()] + [f"{name}:…" for name in third_party()]
 
 
 def make_judge(spec: JudgeSpec) -> Judge:
     """The judge that `spec` names; no call is made. Raises UsageError for an unknown provider, and for a key in place of
     the name of its variable; the error does not repeat it."""
     spec.check()
-    provider = _BUILT_IN.get(spec.provider)
+    provider = PROVIDERS.get(spec.provider)
     if provider is not None:
         if ":" in provider.form and not spec.target:
             raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
@@ -211,7 +208,7 @@ def make_judge(spec: JudgeSpec) -> Judge:
 
 def secrets_of(spec: JudgeSpec) -> tuple[Sent, ...]:
     """Which secrets the judge would send to which servers: variables that are set or named."""
-    if spec.provider in _BUILT_IN:
+    if spec.provider in PROVIDERS:
         secrets: Callable[[], tuple[Sent, ...]] = getattr(make_judge(spec), "secrets", tuple)
         return secrets()
     named = [name for name in (spec.api_key_env, *(name for _, name in spec.header_env)) if name]

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -171,10 +171,7 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
 
 def object_in(response: Answer) -> dict[str, Any]:
     """The object in an answer; empty if there is none."""
-    try:
-        body = response.json()
-    except ValueError:
-        return {}
+    body = as_json(response.content)
     return body if isinstance(body, dict) else {}
 
 
@@ -195,6 +192,12 @@ def objects_of(entry: object, name: str) -> list[dict[str, Any]]:
     return [part for part in list_of(entry, name) if isinstance(part, dict)]
 
 
+def joined(parts: Iterable[Mapping[str, Any]], *names: str) -> dict[str, str]:
+    """The text under each name, put together from the parts in which a stream brings it."""
+    kept = list(parts)
+    return {name: "".join(sound_text(part.get(name)) for part in kept) for name in names}
+
+
 def called_with(message: Mapping[str, Any]) -> str:
     """What a message passes to tools, each text once, a line each: two that differ are no answer."""
     calls = [*list_of(message, "tool_calls"), {"function": message.get("function_call")}]
@@ -207,7 +210,7 @@ def text_or_json(value: object) -> str:
     return json.dumps(value) if isinstance(value, dict) and value else sound_text(value)
 
 
-def as_json(text: str) -> Any:
+def as_json(text: str | bytes) -> Any:
     """The text as JSON; None if it is none."""
     try:
         return json.loads(text)
@@ -505,8 +508,7 @@ _REFUSING = re.compile(
 
 class Repair(NamedTuple):
     """A part of the request that is left out or exchanged for the rest of the run, if the server's error fits: its status,
-    and words about the part beside words that refuse it (`plain`: they suffice). Without such a row a part is recognised
-    by its own name."""
+    and words about the part beside words that refuse it (`plain`: they suffice). Others are recognised by name."""
 
     part: str
     statuses: tuple[int, ...]

@@ -276,6 +276,8 @@ class HttpJudge(ABC):
         self._model = spec.target
         self._endpoints = Endpoints(self.addresses(spec.base_urls))
         self.slots: int | None = None
+        # by address, those that answered before the first call
+        self._served: Mapping[str, Served] = {}
         self._dropped: dict[str, None] = {}
         self._logprobs = False
         self._timeout_s = TIMEOUT_S
@@ -327,7 +329,7 @@ class HttpJudge(ABC):
             raise self._no_server("; ".join(dict.fromkeys(fault.cause for fault in faults)))
         if workload.images and any(each.sees is False for each in served.values()):
             raise replies.sees_no_images(self._model, self.sight)
-        self._check_served(served)
+        self._served = served
         first, slots = next(iter(served.values())), [each.slots for each in served.values() if each.slots]
         self.slots = sum(slots) if len(slots) == len(served) else None
         self._apply(workload.known, first.digest)
@@ -339,9 +341,6 @@ class HttpJudge(ABC):
             context_length=min(filter(None, (each.context for each in served.values())), default=None),
             details={**({"servers": programs} if programs else {}), **first.details},
         )
-
-    def _check_served(self, served: Mapping[str, Served]) -> None:  # noqa: B027 - most need no check
-        """Raises JudgeError where the servers, by their addresses, cannot work together."""
 
     def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
         """Also send these headers, each with the value of its variable."""
@@ -616,14 +615,6 @@ class HttpJudge(ABC):
         return ""
 
 
-class BatchAccess(NamedTuple):
-    """Where batches are sent. `headers` contain the key and must not be shown or stored."""
-
-    url: str
-    headers: Mapping[str, str]
-    target: replies.CallTarget
-
-
 class BatchJudge(HttpJudge):
     """A judge that can also write requests and read replies without sending anything, for batches. `batch_path` is where
     the provider would send a single call of a batch."""
@@ -636,11 +627,12 @@ class BatchJudge(HttpJudge):
         self._apply(known)
         return Identity(name=self._model, endpoints=self.urls)
 
-    def batch_access(self) -> BatchAccess:
-        """Where to send batches, and with which key. Raises JudgeError when the key is missing."""
+    def batch_access(self) -> tuple[str, Mapping[str, str], replies.CallTarget]:
+        """Where to send batches, the headers with the key, which must not be shown or stored, and the names for errors.
+        Raises JudgeError when the key is missing."""
         self._look_up_key()
         url = self.urls[0]
-        return BatchAccess(url, self._headers, self._target(url))
+        return url, self._headers, self._target(url)
 
     def batch_body(self, request: Request) -> bytes:
         """The body that `ask` would send."""

@@ -8,6 +8,7 @@ import random
 import statistics
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -24,7 +25,6 @@ from recjudge_tui.domain.calls import (
     Request,
     Sampling,
     Trial,
-    Usage,
     estimate_prompt_tokens,
 )
 from recjudge_tui.domain.judge import Capabilities, Identity, JudgeSpec, Workload
@@ -73,7 +73,8 @@ def try_prompt(
     `cancelled` was set.
     """
     question = question_now(db, prompt, case_id, order)
-    observed, price = _ObservedJudge(make_judge(spec)), price_of(spec)
+    observed = _ObservedJudge(make_judge(spec))
+    cost_of = partial(cost_at, price_of(spec, observed.rater_kind))
     sampling = question.request.sampling
     workload = Workload(
         calls=1,
@@ -83,10 +84,6 @@ def try_prompt(
         timeout_s=timeout_s,
         known=judge_capabilities(db, spec),
     )
-
-    def cost_of(usage: Usage) -> float | None:
-        return cost_at(price, usage) if is_language_model(observed.rater_kind) else 0.0
-
     result = asyncio.run(_cancellable(_ask(observed, question, workload, cost_of), cancelled))
     return Trial(
         observed.name, observed.rater_kind, case_id, question.order, question.request, result.attempts, result.reply,

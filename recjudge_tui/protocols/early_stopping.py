@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,35 +31,17 @@ class StoppingCriterion:
     best: LabelSpec | None
 
 
-@dataclass(frozen=True)
-class PairInterval:
-    """One pair: `value` is the win rate of a, or the share of the best label of a less that of b, with its interval;
-    `even` is the value of two equal systems."""
+class StoppingStatus(NamedTuple):
+    """The state of a run: `progress` (`decided after 312 of 1,000 users`), and what is known of each pair (`als above pop,
+    win rate 0.610 [0.531, 0.690]`). `level` is for all pairs together."""
 
-    system_a: str
-    system_b: str
-    users: int
-    value: float | None
-    low: float
-    high: float
-    even: float
-
-    @property
-    def above(self) -> str:
-        """The system that is better according to the interval; empty if neither is."""
-        return self.system_a if self.low >= self.even else self.system_b if self.high <= self.even else ""
-
-
-@dataclass(frozen=True)
-class StoppingStatus:
-    """The state after `users` of `planned` users; `figure` names what is compared. `level` is for all pairs together."""
-
-    users: int
-    planned: int
     decided: bool
-    figure: str
     level: float
-    compared: tuple[PairInterval, ...]
+    progress: str
+    compared: tuple[str, ...]
+
+    def sentence(self) -> str:
+        return f"{self.progress}: {'; '.join(self.compared)}"
 
 
 def deciding_aspect(prompt: Prompt) -> str:
@@ -101,37 +84,23 @@ def user_outcomes(criterion: StoppingCriterion, users: Sequence[UserVerdicts]) -
 
 
 def stopping_status(criterion: StoppingCriterion, state: StoppingState, planned: int) -> StoppingStatus:
-    figure = "win rate" if criterion.best is None else f"share of {criterion.best.name}"
-    compared = []
+    """The status after the users in `state`, of `planned` users. A pair is seen from the better system, else from the first
+    by name; the figure of shares is that of the one less that of the other."""
+    decided = is_decided(criterion.rule, state)
+    users = f"{state.users:,} of {planned:,}" if state.users < planned else f"all {planned:,}"
     columns = (state.n.tolist(), state.total.tolist(), state.low.tolist(), state.high.tolist())
-    for pair, n, total, low, high in zip(criterion.pairs, *columns, strict=True):
-        mean, even = total / n if n else None, EVEN
+    compared = []
+    for (a, b), n, total, low, high in zip(criterion.pairs, *columns, strict=True):
+        if high <= EVEN and low < EVEN:
+            a, b, low, high, total = b, a, 1 - high, 1 - low, n - total
+        narrow = " narrow enough" if decided and low < EVEN else ""
+        words, figure = f"{a} {'above' if low >= EVEN else 'against'} {b}{narrow}", "win rate"
+        value, by = total / n if n else 0.0, ""
         if criterion.best is not None:
-            low, high, mean, even = 2 * low - 1, 2 * high - 1, None if mean is None else 2 * mean - 1, 0.0
-        compared.append(PairInterval(*pair, n, mean, low, high, even))
-    done = is_decided(criterion.rule, state)
-    return StoppingStatus(state.users, planned, done, figure, criterion.rule.level, tuple(compared))
-
-
-def status_text(status: StoppingStatus) -> str:
-    """One sentence: `decided after 312 of 1,000 users: als above pop, win rate 0.610 [0.531, 0.690]`."""
-    users = f"all {status.planned:,} users"
-    if status.users < status.planned:
-        users = f"{status.users:,} of {status.planned:,} users"
-    start = f"{'decided' if status.decided else 'not decided'} after {users}: "
-    return start + "; ".join(pair_text(status, pair) for pair in status.compared)
-
-
-def pair_text(status: StoppingStatus, pair: PairInterval) -> str:
-    """`als above pop, win rate 0.610 [0.531, 0.690]`; seen from the better system, else from the first by name."""
-    a, b, low, value, high = pair.system_a, pair.system_b, pair.low, pair.value, pair.high
-    if pair.above == b:
-        a, b, low, high = b, a, 2 * pair.even - high, 2 * pair.even - low
-        value = None if value is None else 2 * pair.even - value
-    narrow = " narrow enough" if status.decided and not pair.above else ""
-    words = f"{a} {'above' if pair.above else 'against'} {b}{narrow}, {status.figure} "
-    if value is None:
-        return f"{words}unknown: no user has verdicts for both"
-    users = f" from {pair.users:,} users" if pair.users != status.users else ""
-    by = "" if pair.even == EVEN else "higher by "
-    return f"{words}{by}{value:.3f} [{low:.3f}, {high:.3f}]{users}"
+            figure, by = f"share of {criterion.best.name}", "higher by "
+            low, high, value = 2 * low - 1, 2 * high - 1, 2 * value - 1
+        known = f"{by}{value:.3f} [{low:.3f}, {high:.3f}]"
+        known += f" from {n:,} users" if n != state.users else ""
+        compared.append(f"{words}, {figure} {known if n else 'unknown: no user has verdicts for both'}")
+    progress = f"{'decided' if decided else 'not decided'} after {users} users"
+    return StoppingStatus(decided, criterion.rule.level, progress, tuple(compared))

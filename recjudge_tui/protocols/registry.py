@@ -1,9 +1,8 @@
-"""The protocols: each its facts, what it asks, its reading of replies and its verdict.
+"""The protocols: each its facts, what it asks and its reading of replies; and the verdict on answers.
 
-The facts are in recjudge_tui/domain/protocols.py. Pointwise, pairwise and adversarial follow SAER (Liu et al., SIGIR
-2026), arena and absolute RecSys Arena (Wu et al., 2024), explanation Zhang et al. (2024). Adversarial asks the question of
-pairwise in one drawn order, and planted that of pointwise: nothing tells the judge that a list was made for somebody else,
-or changed."""
+The facts are in recjudge_tui/domain/protocols.py. Pointwise, pairwise and adversarial follow SAER (Liu et al., SIGIR 2026),
+arena and absolute RecSys Arena (Wu et al., 2024), explanation Zhang et al. (2024). Adversarial asks the question of pairwise
+in one drawn order, and planted that of pointwise: nothing tells the judge that a list is somebody else's or changed."""
 
 from __future__ import annotations
 
@@ -51,16 +50,13 @@ class ReplyForm(NamedTuple):
 class Protocol:
     """One way of judging: its facts, and its steps as plain functions. `orders` are the orders in which a case is asked;
     without swapping, only the first one is used. `form(prompt, material, aspect)` is that of the reply. `parse(prompt,
-    material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault.
-    `verdict(prompt, aspect, answers)` makes the verdict by a named rule; it is not called where a protocol only reads
-    texts. `material` always comes in the order of the
-    systems."""
+    material, reply, order, aspect)` reads the reply and maps labels back to the systems; it raises ReplyFault. `material`
+    always comes in the order of the systems. `adjudicate` makes the verdict, but where a protocol only reads texts."""
 
     facts: ProtocolFacts
     orders: tuple[Order, ...]
     form: Callable[[Prompt, Material, str], ReplyForm]
     parse: Callable[[Prompt, Material, Reply, Order, str], ParsedReply]
-    verdict: Callable[[Prompt, str, AnswersByOrder], VerdictDraft]
 
     @property
     def name(self) -> str:
@@ -288,10 +284,6 @@ def _lines_parse(prompt: Prompt, material: Material, reply: Reply, order: Order,
     return ParsedReply(answers=(answer,), parsed_by="json")
 
 
-def _themes_form(prompt: Prompt, material: Material, aspect: str) -> ReplyForm:
-    return ReplyForm("themes", _fields(prompt, prompt.aspects_of(aspect)))
-
-
 def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> Request:
     """The request for a user's profile, without anything about the case. Raises PromptError."""
     return Request(
@@ -303,21 +295,21 @@ def profile_request(prompt: Prompt, material: Material, sampling: Sampling) -> R
 
 
 _PAIR_FORM = partial(ratings_form, name="pair_verdict")
-_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse, adjudicate)
-_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _PAIR_FORM, parse_ratings, adjudicate)
-_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings, adjudicate)
+_POINTWISE = Protocol(protocol_facts("pointwise"), ("",), _list_form, _pointwise_parse)
+_PAIRWISE = Protocol(protocol_facts("pairwise"), ("ab", "ba"), _PAIR_FORM, parse_ratings)
+_RATING = Protocol(protocol_facts("absolute"), ("",), ratings_form, parse_ratings)
 PROTOCOLS: dict[str, Protocol] = {
     each.name: each
     for each in (
         _POINTWISE,
         _PAIRWISE,
-        Protocol(protocol_facts("arena"), ("ab", "ba"), _arena_form, _arena_parse, adjudicate),
+        Protocol(protocol_facts("arena"), ("ab", "ba"), _arena_form, _arena_parse),
         _RATING,
         replace(_RATING, facts=protocol_facts("explanation")),
         replace(_PAIRWISE, facts=protocol_facts(ADVERSARIAL), orders=("ab",)),
         replace(_POINTWISE, facts=protocol_facts(PLANTED)),
-        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse, adjudicate),
-        Protocol(protocol_facts(THEMES), ("ab", "ba"), _themes_form, parse_ratings, adjudicate),
+        Protocol(protocol_facts(LINES), ("",), _lines_form, _lines_parse),
+        replace(_PAIRWISE, facts=protocol_facts(THEMES), form=partial(ratings_form, name="themes")),
     )
 }
 

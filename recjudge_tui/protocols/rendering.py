@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from traceback import walk_tb
 from typing import Any
@@ -54,8 +54,7 @@ class Lines(str):
 
 
 def as_data(value: object) -> str:
-    """A value as it enters the text of a case: on one line, without control characters, and without `<`, which could end a
-    frame."""
+    """A value as it enters the text of a case: one line, no control characters, and no `<`, which could end a frame."""
     if isinstance(value, Lines):
         return value
     text = safe_text(value)
@@ -222,18 +221,14 @@ def profile_messages(prompt: Prompt, material: Material) -> tuple[Message, Messa
     )
 
 
+_FILTERS: tuple[Callable[..., str], ...] = (item_line, item_lines, event_line, event_lines, with_article)
+
+
 @lru_cache(maxsize=2)
 def environment(part: str) -> sandbox.TemplateSandbox:
     """The sandbox of the `system` or the `user` templates."""
     return sandbox.TemplateSandbox(
-        {
-            "json": as_json,
-            "item_line": item_line,
-            "item_lines": item_lines,
-            "event_line": event_line,
-            "event_lines": event_lines,
-            "with_article": with_article,
-        },
+        {"json": as_json, **{filter_.__name__: filter_ for filter_ in _FILTERS}},
         # the system text holds nothing but the prompt file's own words, which keep their lines
         as_data if part == "user" else str,
         undefined=StrictUndefined,

@@ -477,16 +477,10 @@ def repeats_itself(text: str) -> bool:
     """Whether a text that was cut off ends in a loop: one piece three times or more, or the same few sentences. Numbers
     count as equal, so that numbered lines of the same words are a loop too."""
     end = " ".join(re.sub(r"\d+", "0", text[-_END:].casefold()).split())[::-1]
-    # the border of every prefix (Knuth, Morris and Pratt): the period of a prefix is its length without the border
-    borders = [0]
-    for place in range(1, len(end)):
-        border = borders[-1]
-        while border and end[place] != end[border]:
-            border = borders[border - 1]
-        borders.append(border + (end[place] == end[border]))
-    lengths = enumerate(borders, start=1)
-    if any(length >= max(_LEAST_REPEATED, 3 * (length - border)) for length, border in lengths):
-        return True
+    for period in range(1, len(end) // 3 + 1):
+        length = max(_LEAST_REPEATED, 3 * period)
+        if length <= len(end) and end[: length - period] == end[period:length]:
+            return True
     sentences = [part for part in map(str.strip, _SENTENCE.split(end)) if len(part) > 10][:20]
     return len(sentences) >= 8 and len(set(sentences)) * 3 <= len(sentences)
 
@@ -526,8 +520,7 @@ class LabelLine(NamedTuple):
 
 
 def label_lines(lines: list[str], aspects: tuple[AspectSpec, ...]) -> list[LabelLine]:
-    """The lines, and the parts of lines after a semicolon or a full stop, that begin with the name of an aspect and a
-    colon or an equals sign."""
+    """The lines, and the parts after a semicolon or a full stop, that begin with the name of an aspect and `:` or `=`."""
     by_name = {name_key(name): aspect for aspect in aspects for name in (aspect.name, *_names(aspect))}
     names = "|".join(map(_spelled, by_name))
     begins = re.compile(rf"({names})[ \t*]*[:=](.*)", re.IGNORECASE | re.DOTALL)
@@ -611,7 +604,9 @@ def contradiction(
 ) -> str | None:
     """A contradiction to the answer in the prose before or after it, in words for a fault; None if there is none. `given`
     are the labels of the answer and `labels` all possible ones (none on a scale), as the reply spells them."""
-    before, after = (_plain(part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
+    # in ordinary letters and digits in place of wide ones and the like, and without underscores for emphasis
+    near = (unicodedata.normalize("NFKC", part) for part in (before[-_NEAR:], after[: _NEAR + 1]))
+    before, after = (_EMPHASIS.sub(" ", part) for part in near)
     line = before[-80:].rpartition("\n")[2]
     if retracted := _RETRACTED_BEFORE.search(line):
         return f"the words before the answer take it back: “{_shown(retracted)}”"
@@ -636,11 +631,6 @@ def contradiction(
     if words and len(same) == 1 and (other_label := _any_of(words).search(" ".join(_WORD.findall(after)))):
         return f"the text after the answer names another one: “{other_label[0]}”"
     return None
-
-
-def _plain(text: str) -> str:
-    """The text with ordinary letters and digits in place of wide ones and the like, and without underscores for emphasis."""
-    return _EMPHASIS.sub(" ", unicodedata.normalize("NFKC", text))
 
 
 def _claim(aspects: tuple[AspectSpec, ...], labels: tuple[str, ...]) -> re.Pattern[str]:

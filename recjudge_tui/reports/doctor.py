@@ -19,10 +19,10 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.judges import anthropic, openai
 from recjudge_tui.judges.http import Client, certificates, proxies, usable_network
-from recjudge_tui.judges.keys import is_usable
+from recjudge_tui.judges.keys import find_keys
 from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.ollama import server_urls
-from recjudge_tui.judges.registry import built_in
+from recjudge_tui.judges.registry import PROVIDERS
 from recjudge_tui.plugins import IMPORTERS, JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.steps import Step
@@ -119,7 +119,7 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
         yield Check("certificates", "ok", certificates())
     except JudgeError as error:
         yield _failed("certificates", error)
-    forms = {name: provider.form for provider in built_in() for name in provider.key_variables}
+    forms = {name: provider.form for provider in PROVIDERS.values() for name in provider.key_variables}
     of_runs = looked.key_names if isinstance(looked, FileReport) else ()
     for name in dict.fromkeys([*forms, *of_runs]):
         yield _key(name, forms.get(name, ""))
@@ -218,7 +218,7 @@ def _proxy(environment: Mapping[str, str]) -> Check:
 def _key(name: str, form: str) -> Check:
     """A variable from which a judge may take its key, or that a run names."""
     try:
-        found = is_usable(name)
+        found = find_keys((name,), (), typed=True)
     except JudgeError as error:
         return _failed(f"key {name}", error)
     if not found:

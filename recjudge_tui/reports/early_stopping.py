@@ -81,6 +81,5 @@ def _holds(status: rule.StoppingStatus) -> str:
 
 def _shortened(status: rule.StoppingStatus) -> str:
     """The status as a sentence; of many pairs, how many."""
-    start, _, pairs = rule.status_text(status).partition(": ")
     many = len(status.compared)
-    return f"{start}: {pairs}" if many <= MOST_PAIRS else f"{start}, of {many} pairs"
+    return status.sentence() if many <= MOST_PAIRS else f"{status.progress}, of {many} pairs"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from recjudge_tui.domain.calls import Trial
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.domain.roles import BUILT_IN, rules_note
@@ -10,7 +12,7 @@ from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.keys import is_set
 from recjudge_tui.judges.local_servers import local_files, local_servers
 from recjudge_tui.judges.ollama import installed_models
-from recjudge_tui.judges.registry import built_in, third_party
+from recjudge_tui.judges.registry import PROVIDERS, third_party
 from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import judges_used
@@ -30,7 +32,7 @@ def judges_table(db: Database, base_url: str = "") -> Table:
         return {"spec": spec, "source": source, "key": key, "details": details}
 
     rows = []
-    for provider in built_in():
+    for provider in PROVIDERS.values():
         here = [name for name in provider.key_variables if is_set(name)]
         key = f"{', '.join(here)} set" if here else ""
         if provider.key_variables and not here:
@@ -42,7 +44,7 @@ def judges_table(db: Database, base_url: str = "") -> Table:
     rows += [row(f"{name}:…", "another package", package) for name, package in third_party().items()]
     notes = [Note(rules_note())]
     try:
-        for model in installed_models(base_url):
+        for model in asyncio.run(installed_models(base_url)):
             size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
             facts = (model.parameters, model.quantization, size, model.digest[:12])
             rows.append(row(f"ollama:{model.name}", "installed in Ollama", ", ".join(filter(None, facts))))

@@ -24,13 +24,13 @@ from recjudge_tui.domain.run import Estimate
 from recjudge_tui.errors import CallError, InputError, JudgeError, RunError, UsageError
 from recjudge_tui.files import refuse_database, scratch_folder
 from recjudge_tui.judges.batch import (
+    BATCH_SERVERS,
     JSONL,
     BatchServer,
     LineFault,
     RemoteBatch,
     ResultLine,
     Shape,
-    batch_server,
     lines_of,
     read_result,
     was_refused,
@@ -156,9 +156,8 @@ def outgoing(
     budget: Budget | None = None,
     tell: Tell = print,
 ) -> Iterator[Outgoing]:
-    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum. A
-    call with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget does not
-    cover a single call."""
+    """The calls to send, without those in a submitted batch, as many as the budget allows if each costs its maximum. A call
+    with a stored reply is answered from it; its id is added to `cached`. Raises RunError when the budget covers none."""
     price, last, sent, spent = batch_price(run.setup.spec), 0, 0, False
     while not spent and (calls := batch_store.waiting_calls(run.db, run.id, last, WINDOW)):
         last = calls[-1][1].id
@@ -188,8 +187,7 @@ def batch_estimate(db: Database, run_id: int) -> Estimate:
     """The estimate for the calls that a batch would contain, at the batch price."""
     row = run_store.run_row(db, run_id)
     whole = Estimate.model_validate_json(row["estimate"])
-    away = sum(batch["calls"] for batch in batch_store.batches_of(db, run_id, "planned", "submitted"))
-    calls = max(0, run_store.run_progress(db, run_id).outstanding - away)
+    calls = max(0, run_store.run_progress(db, run_id).outstanding - calls_away(db, run_id))
     share = calls / whole.calls if whole.calls else 0.0
     parts = {
         name: round(getattr(whole, name) * share)
@@ -243,7 +241,6 @@ def export_calls(
                 next_step=f"Send them with “recjudge batch submit {run_id}”.",
             )
         batch_store.name_calls(db, run_id)
-        away = sum(row["calls"] for row in batch_store.batches_of(db, run_id, "planned", "submitted"))
         cached: list[int] = []
         try:
             parts = list(write_parts(run, outgoing(run, cached, progress), shape, out))
@@ -255,7 +252,7 @@ def export_calls(
                 part.replace(file)
         except OSError as error:
             raise RunError(f"{out} cannot be written", f"{error.strerror}.") from error
-        return Sent(sum(len(sent) for _, sent in parts), len(cached), tuple(files), away)
+        return Sent(sum(len(sent) for _, sent in parts), len(cached), tuple(files), calls_away(db, run_id))
 
 
 def write_parts(
@@ -470,7 +467,7 @@ def submit(
             remote_id = provider.send(path, sent)
             path.unlink()
             batches, calls = batches + 1, calls + len(sent)
-            tell(f"batch {remote_id}: {len(sent):,} calls submitted to {provider.url}")
+            tell(f"batch {remote_id}: {len(sent):,} calls submitted to {server.url}")
         return Sent(calls, len(cached), batches=batches, found_again=found_again)
 
 
@@ -480,7 +477,7 @@ def update_progress(db: Database, run_id: int, tell: Tell = lambda _: None) -> l
     judge = batch_judge(spec)
     submitted = batch_store.batches_of(db, run_id, "submitted")
     if submitted:
-        with contextlib.closing(batch_server(spec.provider, judge.batch_access())) as server:
+        with contextlib.closing(BATCH_SERVERS[spec.provider](judge)) as server:
             for row in submitted:
                 _asked(db, server, row)
     if any(row["asked_at"] for row in batch_store.batches_of(db, run_id, "planned")):
@@ -525,12 +522,16 @@ def give_up(db: Database, run_id: int) -> int:
     return len(rows)
 
 
+def calls_away(db: Database, run_id: int) -> int:
+    """How many calls of the run are in a batch at a provider."""
+    return sum(row["calls"] for row in batch_store.batches_of(db, run_id, "planned", "submitted"))
+
+
 def refuse_when_away(db: Database, run_id: int) -> None:
     """Raise RunError when calls of the run are in a batch: sending them live would cost twice."""
-    rows = batch_store.batches_of(db, run_id, "planned", "submitted")
-    if rows:
+    if away := calls_away(db, run_id):
         raise RunError(
-            f"{sum(row['calls'] for row in rows):,} calls of run {run_id} are waiting in a batch",
+            f"{away:,} calls of run {run_id} are waiting in a batch",
             "If they were sent live now, they would be paid for twice.",
             f"Collect the answers with “recjudge batch collect {run_id}”. To stop waiting for them, add --give-up.",
         )
@@ -539,13 +540,10 @@ def refuse_when_away(db: Database, run_id: int) -> None:
 @contextmanager
 def _at_provider(db: Database, run_id: int, tell: Tell) -> Iterator[_Provider]:
     with held_run(db, run_id) as run:
-        access = run.judge.batch_access()
+        server = BATCH_SERVERS[run.setup.spec.provider](run.judge)
         try:
-            with (
-                contextlib.closing(batch_server(run.setup.spec.provider, access)) as server,
-                scratch_folder() as folder,
-            ):
-                yield _Provider(run, server, access.url, folder, tell)
+            with contextlib.closing(server), scratch_folder() as folder:
+                yield _Provider(run, server, folder, tell)
         except OSError as error:
             raise RunError(
                 f"the batch's files cannot be written to {tempfile.gettempdir()}",
@@ -560,7 +558,6 @@ class _Provider:
 
     run: BatchRun
     server: BatchServer
-    url: str
     folder: Path
     tell: Tell
 
@@ -568,7 +565,7 @@ class _Provider:
         """Submit one batch and return the provider's id. Each step is stored, so that an interruption can be resolved."""
         db, run_id = self.run.db, self.run.id
         most = sum(call.most for call in calls) or None
-        batch_id = batch_store.plan_batch(db, run_id, self.url, tuple(call.id for call in calls), most)
+        batch_id = batch_store.plan_batch(db, run_id, self.server.url, tuple(call.id for call in calls), most)
         try:
             file_id = self.server.upload(path)
         except (CallError, JudgeError):
@@ -583,7 +580,7 @@ class _Provider:
                 batch_store.forget_batch(db, batch_id)
                 raise
             raise RunError(
-                f"it is unknown whether {self.url} received the batch",
+                f"it is unknown whether {self.server.url} received the batch",
                 str(error),
                 f"Repeat “recjudge batch submit {run_id}”. It checks the provider's list before it sends anything.",
             ) from error
@@ -597,7 +594,7 @@ class _Provider:
         if row["asked_at"]:
             if (found := self.adopt(row)) is None:
                 raise RunError(
-                    f"it is unknown whether {self.url} received the batch",
+                    f"it is unknown whether {self.server.url} received the batch",
                     "A batch of the same size runs there. Its results will show whether it is of this run.",
                     f"Repeat “recjudge batch submit {self.run.id}” when it has ended.",
                 )

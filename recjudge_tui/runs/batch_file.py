@@ -26,7 +26,7 @@ from recjudge_tui.files import refuse_database
 from recjudge_tui.judges.batch import LineFault, RequestLine, lines_of, read_request, read_result
 from recjudge_tui.judges.http import Answer
 from recjudge_tui.judges.openai import OpenAIJudge
-from recjudge_tui.judges.replies import error_of
+from recjudge_tui.judges.replies import as_json, error_of
 from recjudge_tui.runs import calls as retries
 from recjudge_tui.runs.calls import CallLimits, Failures
 
@@ -93,7 +93,9 @@ class _LineAsker(OpenAIJudge):
         while True:
             await self._limits.wait_out_pause()
             try:
-                body = _json((await self._endpoints.call(partial(self._sent, line))).text)
+                text = (await self._endpoints.call(partial(self._sent, line))).text
+                if (body := as_json(text)) is None:
+                    raise CallError("bad_body", "The answer is not JSON", one_line(text, 120), retry=True)
             except CallError as error:
                 self._limits.note(error)
                 if failures.end_with(error):
@@ -111,13 +113,6 @@ class _LineAsker(OpenAIJudge):
         if response.status_code != 200:
             raise self._endpoints.pause_server(url, self._meaning(url, response, error_of(response)))
         return response
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise CallError("bad_body", "The answer is not JSON", one_line(text, 120), retry=True) from None
 
 
 def _result(line: RequestLine, response: object = None, error: object = None) -> Result:

@@ -35,7 +35,7 @@ from recjudge_tui.errors import CallError, RecjudgeError, ReplyFault, RunError
 from recjudge_tui.judges.replies import added
 from recjudge_tui.protocols.registry import Protocol, reask
 from recjudge_tui.protocols.replies import parse_profile, repeats_itself
-from recjudge_tui.runs.estimate import Price, unknown_price
+from recjudge_tui.runs.estimate import NO_MODEL, Price, unknown_price
 from recjudge_tui.system import within
 
 # ---- limits ------------------------------------------------------------------------------------------------------
@@ -129,8 +129,6 @@ def budget_of(
     price: Price | None,
     before: Progress,
     reserved: float = 0.0,
-    *,
-    is_model: bool = True,
 ) -> Budget | None:
     """The budget of a run of a language model, of which `reserved` dollars are beside what is spent; None without one.
     Raises RunError when it cannot be enforced."""
@@ -142,7 +140,7 @@ def budget_of(
             f"An impossible cost is stored for {quantity(before.impossible_costs, 'call')}.",
             "Start a new run; the stored replies are used again.",
         )
-    if not is_model:
+    if price == NO_MODEL:
         return None
     if price is None:
         raise unknown_price(judge)
@@ -318,10 +316,9 @@ class Failures:
     """The failed attempts of one call, and whether to try again.
 
     Five failures end a call, without those by which a server says that it takes no calls now (429, 503, 529, any delay, no
-    connection). For these the call waits up to `PATIENCE_S`, counted from its
-    first failure or from the server's last answer to any call, whichever is earlier. So a short outage fails no call, and
-    a long one ends the run because many calls in a row fail. A connection lost again while other calls are answered is the
-    call's own fault and counts."""
+    connection). For these the call waits up to `PATIENCE_S`, counted from its first failure or from the server's last answer
+    to any call, whichever is earlier. So a short outage fails no call, and a long one ends the run because many calls in a
+    row fail. A connection lost again while others are answered is the call's own fault and counts."""
 
     limits: CallLimits
     in_row: int = 0
@@ -346,9 +343,8 @@ class Failures:
         return (self.in_row if patience else self.counted) >= MAX_ATTEMPTS
 
     async def wait(self, error: CallError) -> None:
-        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer,
-        with jitter, from 0.5 s to a minute. A delay of zero is honoured once. Raises RunStopError when the run is to
-        stop."""
+        """Wait for the next attempt: as long as the server asked for (then all calls wait), else exponentially longer, with
+        jitter, from 0.5 s to a minute. A delay of zero is honoured once. Raises RunStopError."""
         limits, told = self.limits, error.retry_after
         if told:
             limits.until = max(limits.until, time.monotonic() + told)
@@ -485,7 +481,12 @@ class Call:
                     if failures.end_with(error) or self._is_too_slow(error):
                         result = self.failed(error)
                     else:
-                        self._vary(error)
+                        sampling = self.request.sampling
+                        if error.usage is not None and sampling.temperature == 0:
+                            # nothing is sent again unchanged to a server that has just answered it
+                            self._sample(
+                                {"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts}
+                            )
                         await failures.wait(error)
             except (RunStopError, BudgetLimitError):
                 if self.unread is None:
@@ -499,19 +500,15 @@ class Call:
         try:
             return self._read(await self._send())
         except CallError as error:
-            if error.kind in CUT and self._mend(error):
+            read = error.usage.input if isinstance(error.usage, Usage) else None
+            if error.kind in CUT and self._mend(error.kind, error.text or error.thinking, read or 0):
                 return None
             raise
 
     def climb(self, earlier: Iterable[tuple[str, str]]) -> None:
         """Change the request as these answers of former attempts did."""
         for kind, text in earlier:
-            error = CallError(kind, "")
-            error.text = text
-            if kind in CUT:
-                self._mend(error)
-            else:
-                self._read(Reply(text=text))
+            self._mend(kind, text) if kind in CUT else self._read(Reply(text=text))
 
     def counted(self, result: CallResult | None) -> CallResult:
         """The result with all attempts; None: without an end, because the call is to be asked once more."""
@@ -563,11 +560,10 @@ class Call:
             return False
         return self.attempts > 1 if limits.usual_s is None else limits.usual_s > self.timeout_s / 4
 
-    def _mend(self, error: CallError) -> bool:
+    def _mend(self, kind: str, said: str, read: int = 0) -> bool:
         """Change the request, once, after an answer that ended at the cap: if it repeats itself, with a penalty where the
-        server takes one; else with a larger cap, if that fits the context and the timeout. False if nothing can be
-        changed."""
-        said, sampling = error.text or error.thinking, self.request.sampling
+        server takes one; else with a larger cap, if that fits context and timeout. False if nothing changes."""
+        sampling = self.request.sampling
         if self.mended:
             return False
         if repeats_itself(said):
@@ -576,21 +572,14 @@ class Call:
                 return False
             update: dict[str, Any] = {"extra": penalty | sampling.extra}
         else:
-            read = error.usage.input if isinstance(error.usage, Usage) else None
-            cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read or 0))
+            cap = min(sampling.max_tokens * LARGER_CAP, self.limits.most_written(self.timeout_s, read))
             if cap < sampling.max_tokens * LEAST_LARGER:
                 return False
             update = {"max_tokens": cap}
         (self.mended,) = update
         self._sample(update)
-        self.earlier.append((error.kind, said))
+        self.earlier.append((kind, said))
         return True
-
-    def _vary(self, error: CallError) -> None:
-        """Nothing is sent again unchanged at temperature 0 to a server that has just answered it."""
-        sampling = self.request.sampling
-        if error.usage is not None and sampling.temperature == 0:
-            self._sample({"temperature": VARIED, "seed": (sampling.seed or 0) + self.attempts})
 
     def _sample(self, update: dict[str, Any]) -> None:
         sampling = self.request.sampling.model_copy(update=update)

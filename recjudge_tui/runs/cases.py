@@ -118,12 +118,8 @@ class Chooser:
     def systems(self, kind: CaseKind) -> list[str]:
         """The systems by name. Raises NotFoundError for unknown ones, UsageError or RunError for too few."""
         db, project_id, settings = self.db, self.project_id, self.settings
-        what = "explanations" if kind == "explanation" else "lists"
-        known = (
-            data_store.systems(db, project_id, data_store.TEXTS)
-            if kind == "explanation"
-            else data_store.systems(db, project_id)
-        )
+        what, content = ("explanations", data_store.TEXTS) if kind == "explanation" else ("lists", None)
+        known = data_store.systems(db, project_id, content)
         named = [*settings.systems, *([settings.baseline] if settings.baseline else [])]
         data_store.check_judgeable(db, project_id, named, known, what)
         chosen = sorted(set(named)) if settings.systems else known
@@ -279,8 +275,7 @@ class Chooser:
         rings: dict[str, list[tuple[int, str]]] = {}
 
         def pair_of(user: str, own: data_store.CurrentSlate) -> list[CaseKey] | str | None:
-            """The foreign list is that of one of the users who follow on a ring of hashes, which stays when users are
-            added."""
+            """The foreign list is that of a user who follows on a ring of hashes, which stays when users are added."""
             system, own_items = own.system, data_store.slate_items(db, own.slate_id)
             if system not in rings:
                 rings[system] = sorted(
@@ -610,19 +605,11 @@ def setup_of(db: Database, run: StoredRow) -> Setup:
 
 def material_now(db: Database, case: StoredRow, facts: ProtocolFacts, settings: RunSettings) -> Material:
     """What a judge would be shown of a case (a row of `cases`) with the present data."""
-    project_id, text = case["project_id"], case["explanation_id"]
-    history = read_history(db, project_id, case["user_id"])
-    occasion = Occasion(case["context"], case["served_at"])
-    slates = (slate for slate in (case["slate_a"], case["slate_b"]) if slate is not None)
-    return Material(
-        kind=facts.unit,
-        user=shown_user(history, settings, occasion, needed=facts.needs_history),
-        slates=tuple(
-            SlateView(items=data_store.slate_top(db, project_id, slate, settings.top_k)) for slate in slates
-        ),
-        explanation=None if text is None else data_store.explanation_view(db, project_id, text),
-        top_k=settings.top_k,
-    )
+    key, shown = CaseKey(*(case[name] for name in CaseKey._fields)), RunCases()
+    history = read_history(db, case["project_id"], key.user_id)
+    user = shown_user(history, settings, key.occasion, needed=facts.needs_history)
+    Chooser(db, case["project_id"], settings).show([(user, [key])], None, shown, store=False)
+    return shown.sample.materials()[0]
 
 
 def build_request(
@@ -682,8 +669,7 @@ class RunCases:
 
 
 class ReadText(NamedTuple):
-    """A text that a run reads about a case instead of judging it. Of a reason, `order` is that in which its rater saw the
-    lists."""
+    """A text that a run reads about a case instead of judging it. `order`: that in which a reason's rater saw the lists."""
 
     case_id: int
     order: Order

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from recjudge_tui.domain.calls import PROFILE, CallResult, Usage
 from recjudge_tui.domain.judge import Workload
-from recjudge_tui.domain.roles import is_language_model
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import JudgeError, RecjudgeError
@@ -93,9 +92,7 @@ class CallQueue:
         self._begun: set[int] = set()
         self._seats: set[int] = set()
         self._last = 0
-        self._read_all = False
-        # the plan begins with profiles; the next calls show them
-        self._has_profiles = self._before_profiles = False
+        self._read_all = self._has_profiles = False
 
     def join(self) -> Seat:
         """A place for another worker."""
@@ -121,10 +118,7 @@ class CallQueue:
                 return call
             if self._read_all:
                 return None
-            # the other calls show the profiles
-            while not self._stopping.is_set() and profiles_outstanding(self._db, self._run_id):
-                await asyncio.sleep(LOOK_AGAIN_S)
-            self._has_profiles = self._before_profiles = False
+            await asyncio.sleep(LOOK_AGAIN_S)
         return None
 
     def _sit(self, seat: Seat) -> None:
@@ -143,19 +137,20 @@ class CallQueue:
             seat.user, seat.helps = max(begun, key=lambda user: len(self._waiting[user])), True
 
     def _read_ahead(self) -> None:
-        """Read on until two users wait to be begun, because the calls of the last one may not all be read."""
-        while not self._read_all and not self._before_profiles:
+        """Read on until two users wait to be begun, because the calls of the last one may not all be read. The plan begins
+        with profiles; what shows them is read when they are written."""
+        while not self._read_all:
             fresh = (user for user in self._waiting if user not in self._begun)
             if len(list(islice(fresh, 2))) > 1 or sum(map(len, self._waiting.values())) >= MOST_READ_AHEAD:
                 return
             calls = outstanding(self._db, self._run_id, self._last, WINDOW)
-            if profiles := list(takewhile(lambda call: call.key.aspect == PROFILE, calls)):
-                self._has_profiles, calls = True, profiles
-            elif calls and self._has_profiles:
-                self._before_profiles = True
+            profiles = list(takewhile(lambda call: call.key.aspect == PROFILE, calls))
+            has_profiles = self._has_profiles and profiles_outstanding(self._db, self._run_id)
+            self._has_profiles = has_profiles or bool(profiles)
+            if has_profiles and not profiles:
                 return
             self._read_all = not calls
-            for user, key in calls:
+            for user, key in profiles or calls:
                 self._waiting.setdefault(user, deque()).append(key)
                 self._last = key.id
 
@@ -193,16 +188,13 @@ class Job:
         self.limits.freed.set()
         self.changed.set()
 
-    def cost_of(self, usage: Usage) -> float | None:
-        """The cost of a reply in dollars; 0 if the judge is not a language model."""
-        return cost_at(self.price, usage) if is_language_model(self.run.judge.rater_kind) else 0.0
-
     @property
     def seen(self) -> Progress:
         """The progress with the calls in flight. The time left is the time that attempts took so far, those in flight
         among them, for each call that ended, times the calls that are left."""
         limits, now = self.limits, self.progress
-        ended = _sent(now) - _sent(self.before)
+        counts = (one.done + one.failed - one.cached for one in (now, self.before))
+        ended = next(counts) - next(counts)
         busy = limits.busy(time.monotonic())
         together = max(min(self.concurrency, now.outstanding), 1)
         retry = min(limits.retries.values(), key=lambda retry: retry.due, default=None)
@@ -224,14 +216,9 @@ class Job:
         self.limits.stopping.set()
 
 
-def _sent(progress: Progress) -> int:
-    return progress.done + progress.failed - progress.cached
-
-
 async def judge_outstanding(job: Job) -> None:
     """Make and store every planned call of the run, or as many as possible before `stopping` is set. A call that is asked
-    and not yet stored takes room, so that memory is limited. Raises what makes further calls useless: JudgeError,
-    StoreError, LeaseLostError."""
+    and not yet stored takes room, so that memory is limited. Raises JudgeError, StoreError or LeaseLostError."""
     # calls about users still open when the run is decided are wasted, and each slot of a server remembers one user
     most = [] if job.decision is None else [USERS_UNTIL_DECIDED]
     most += [] if (slots := slots_of(job.run.judge)) is None else [slots]
@@ -309,9 +296,9 @@ async def _ask(job: Job, call: PreparedCall, seat: int) -> CallResult:
         question = question._replace(request=question.request.model_copy(update={"seat": seat}))
     call_id, budget = call.key.id, job.limits.budget
     bill = Bill(reserve=partial(job.recorder.reserve, call_id) if budget is not None else None)
-    timeout_s = job.run.setup.settings.timeout_s
+    timeout_s, cost_of = job.run.setup.settings.timeout_s, partial(cost_at, job.price)
     try:
-        return await Call(job.run.judge, question, timeout_s, job.limits, job.cost_of, bill).result()
+        return await Call(job.run.judge, question, timeout_s, job.limits, cost_of, bill).result()
     except (RunStopError, BudgetLimitError, RecjudgeError, asyncio.CancelledError):
         if not bill.was_cut:  # else it keeps its reservation, because it may be billed
             job.recorder.settle(call_id, bill.known, bill.unknown)
@@ -442,30 +429,26 @@ async def _judge_all(
     if decision is not None and decision.decided:
         return "done", decision.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
-    judge, price, before = make_judge(spec), price_of(spec), run_store.run_progress(db, run_id)
+    judge, before = make_judge(spec), run_store.run_progress(db, run_id)
+    price = price_of(spec, judge.rater_kind)
     concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
     try:
-        workload = workload_of(judge, settings, estimate)
-        update = {
-            "calls": before.outstanding,
-            "known": run_store.judge_capabilities(db, spec),
-            "concurrency": concurrency,
-        }
+        workload = workload_of(judge, settings, estimate, concurrency)
+        update = {"calls": before.outstanding, "known": run_store.judge_capabilities(db, spec)}
         identity = await judge.prepare(workload.model_copy(update=update))
         identity = identity.model_copy(update={"headers": spec.headers})
         run_store.set_identity(db, run_id, owner, identity)
         # the judge now knows its servers
         concurrency = row["wanted_concurrency"] or planned_concurrency(settings, judge)
-        is_model = is_language_model(judge.rater_kind)
         requests, tokens = settings.requests_per_minute, settings.tokens_per_minute
         limits = CallLimits(
             stopping,
             RateLimit(requests) if requests else None,
             RateLimit(tokens) if tokens else None,
-            budget_of(settings, spec, price, before, is_model=is_model),
-            price if is_model else None,
+            budget_of(settings, spec, price, before),
+            price,
             is_local=price == LOCAL,
-            context=identity.context_length,
+            context=getattr(judge, "window", None) or identity.context_length,
         )
         run = HeldRun(db, run_id, row["rater_id"], owner, setup, judge, identity)
         with contextlib.closing(Recorder(run)) as recorder:
@@ -478,14 +461,16 @@ async def _judge_all(
     return ("paused" if run_store.wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
-def workload_of(judge: Judge, settings: RunSettings, estimate: Estimate) -> Workload:
+def workload_of(
+    judge: Judge, settings: RunSettings, estimate: Estimate, concurrency: int | None = None
+) -> Workload:
     """What a run asks of its judge."""
     return Workload(
         calls=estimate.calls,
         longest_prompt_tokens=estimate.longest_prompt_tokens,
         max_tokens=settings.max_tokens,
         images=settings.images,
-        concurrency=settings.concurrency or judge.concurrency,
+        concurrency=concurrency or settings.concurrency or judge.concurrency,
         timeout_s=settings.timeout_s,
     )
 
@@ -516,8 +501,7 @@ async def _judge_and_watch(job: Job, on_progress: OnProgress | None) -> None:
 
 
 def _note_outage(job: Job) -> None:
-    """Store that the server cannot be reached, with how many calls wait and when the next one tries again; and that it is
-    reached again."""
+    """Store that the server cannot be reached, how many calls wait and when the next one tries again; or that it answers."""
     run, noted, retries = job.run, job.outage, list(job.limits.retries.values())
     if retries:
         first = min(retries, key=lambda retry: retry.due)

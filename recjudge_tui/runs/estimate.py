@@ -1,5 +1,4 @@
-"""What a run takes: calls, tokens and time, and its cost, by the user's prices.toml first, the list prices of the package
-genai-prices second."""
+"""What a run takes: calls, tokens, time, and its cost, by the user's prices.toml, else the list prices of genai-prices."""
 
 from __future__ import annotations
 
@@ -7,12 +6,13 @@ import os
 import re
 from bisect import bisect
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import version
 from math import fsum
 from pathlib import Path
-from statistics import fmean
+from statistics import StatisticsError, fmean, linear_regression
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -63,18 +63,13 @@ class Price:
         cached = min(cached, tokens_in)
         written = min(written, tokens_in - cached)
         if (amounts := self.amounts) is None:
-            from genai_prices import Usage as Tokens
-            from genai_prices import calc_price
-
-            tokens = Tokens(
-                input_tokens=round(tokens_in),
-                output_tokens=round(tokens_out),
-                cache_read_tokens=round(cached),
-                cache_write_tokens=round(written),
-            )
-            return (
-                float(calc_price(tokens, self.model[1], provider_id=self.model[0]).total_price) * self.factor
-            )
+            counts: dict[str, Any] = {
+                "input": tokens_in,
+                "output": tokens_out,
+                "cache_read": cached,
+                "cache_write": written,
+            }
+            return float(_by_list(*self.model, **counts).total_price) * self.factor
         dollars = (tokens_in - cached - written) * amounts["input"] + tokens_out * amounts["output"]
         dollars += cached * amounts.get("cached_input", amounts["input"])
         dollars += written * amounts.get("cache_write", amounts["input"])
@@ -96,11 +91,13 @@ class Price:
         return replace(self, factor=self.batch_discount)
 
 
-def price_of(judge: JudgeSpec) -> Price | None:
-    """The judge's price; 0 for a server on this machine; None when unknown, never a guess. The user's own table comes
-    first. If it does not have the exact name, the price of the model without its date is used, and Claude on Amazon
-    Bedrock has the price of `anthropic:MODEL`. List prices are those of the server that is asked: of the provider's own,
-    or of another one that the list knows by its address."""
+def price_of(judge: JudgeSpec, kind: RaterKind = "judge") -> Price | None:
+    """The judge's price; 0 for a server on this machine and for a judge of another `kind` than a language model; None when
+    unknown, never a guess. The user's own table comes first. If it does not have the exact name, the price of the model
+    without its date is used, and Claude on Amazon Bedrock has the price of `anthropic:MODEL`. List prices are those of the
+    server that is asked: of the provider's own, or of another one that the list knows by its address."""
+    if not is_language_model(kind):
+        return NO_MODEL
     path = config_dir() / "prices.toml"
     table = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
     provider, _, model = judge.spec.partition(":")
@@ -125,21 +122,26 @@ def price_of(judge: JudgeSpec) -> Price | None:
     )
 
 
-LOCAL = Price("local", {"input": 0.0, "output": 0.0})
+LOCAL, NO_MODEL = (Price(source, {"input": 0.0, "output": 0.0}) for source in ("local", "no language model"))
 
 
 @lru_cache(maxsize=64)
 def _listed(provider: str, model: str, url: str) -> tuple[str, str] | None:
     """The (provider, model) under which the list has it; None if it has not. Nothing is fetched from the net."""
+    try:
+        found = _by_list(provider, model, url, input=1, output=1)
+    except LookupError:
+        return None
+    return found.provider.id, model
+
+
+def _by_list(provider: str, model: str, url: str = "", **tokens: float) -> Any:
+    """The list's calculation for so many tokens by kind, by the provider or the address. Raises LookupError."""
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
     where: dict[str, Any] = {"provider_api_url": url} if url else {"provider_id": provider}
-    try:
-        found = calc_price(Tokens(input_tokens=1, output_tokens=1), model, **where)
-    except LookupError:
-        return None
-    return found.provider.id, model
+    return calc_price(Tokens(**{f"{kind}_tokens": round(n) for kind, n in tokens.items()}), model, **where)
 
 
 def unknown_price(judge: JudgeSpec) -> RunError:
@@ -154,13 +156,12 @@ def unknown_price(judge: JudgeSpec) -> RunError:
 
 def require_price(judge: JudgeSpec) -> None:
     """Raises RunError for a language model whose price is not known, because a budget cannot be enforced for it."""
-    if is_language_model(make_judge(judge).rater_kind) and price_of(judge) is None:
+    if price_of(judge, make_judge(judge).rater_kind) is None:
         raise unknown_price(judge)
 
 
 def cost_at(price: Price | None, usage: Usage) -> float | None:
-    """The cost of a call: at this price, or as the server reports it if that is more or the price is not known. None when
-    unknown."""
+    """The cost of a call: at this price, or as the server reports it if that is more or all that is known; else None."""
     if price is None:
         return usage.cost_usd
     if price.amounts and not price.amounts["input"] and not price.amounts["output"]:
@@ -194,11 +195,7 @@ def _read(path: Path, _changed: int) -> dict[str, Price]:
                 raise _not_a_table(path, lines.get((name,)), f"[{name}] has no “{field}”")
         for field in sorted(row.keys() & _AMOUNTS):
             value = row[field]
-            if (
-                not isinstance(value, int | float)
-                or isinstance(value, bool)
-                or not 0 <= value <= _MOST_DOLLARS
-            ):
+            if type(value) not in (int, float) or not 0 <= value <= _MOST_DOLLARS:
                 fault = f"{one_line(repr(value), 40)} is not a price; it must be 0 or more, at most {_MOST_DOLLARS:,}"
                 raise _not_a_table(path, lines.get((name, field)), f"“{field}” of [{name}]: {fault}")
         amounts = {field: float(row[field]) for field in _AMOUNTS & row.keys()}
@@ -292,14 +289,14 @@ def estimate(
     is not a language model takes no tokens and costs nothing. Calls with a stored reply take and cost nothing."""
     questions = sample.cases * planned.calls_a_case * len(planned.aspects)
     calls = questions + planned.profiles
-    past, stored = judge_past(db, judge), round(calls * planned.stored)
+    past, price, stored = judge_past(db, judge), price_of(judge, kind), round(calls * planned.stored)
     asked = calls - stored
     seconds = 0.0 if not asked else None if past.seconds_a_call is None else past.seconds_a_call * asked
-    if not is_language_model(kind):
+    if price == NO_MODEL:
         return Estimate(
             calls=calls, cases=sample.cases, tokens_in_low=0, tokens_in_high=0, tokens_out=0,
             longest_prompt_tokens=0, cost_usd_low=0.0, cost_usd_high=0.0,
-            seconds=seconds, price_note="no language model", stored=stored,
+            seconds=seconds, price_note=price.source, stored=stored,
         )  # fmt: skip
     materials = sample.materials()
     cases = []
@@ -334,7 +331,6 @@ def estimate(
     if past.calls and asked:
         each = seconds_of(past.calls, (low - (reused or 0)) / asked) / planned.at_once
         seconds = asked * each
-    price = price_of(judge)
     return Estimate(
         calls=calls,
         cases=sample.cases,
@@ -396,12 +392,10 @@ def refuse_too_long(
 def _of_all(sample: Sample, tokens: Sequence[int]) -> float:
     """The tokens of all cases, by least squares over the kept ones: tokens = a + b * characters, with b >= 0. If all kept
     cases have the same size, it is the mean times the number of cases."""
-    sizes = [size for size, _ in sample.kept]
-    size, mean = fmean(sizes), fmean(tokens)
-    spread = fsum((s - size) ** 2 for s in sizes)
-    together = fsum((s - size) * (t - mean) for s, t in zip(sizes, tokens, strict=True))
-    for_a_character = max(together / spread, 0.0) if spread else 0.0
-    return sample.cases * mean + for_a_character * (sample.characters - sample.cases * size)
+    sizes, for_a_character = [size for size, _ in sample.kept], 0.0
+    with suppress(StatisticsError):
+        for_a_character = max(linear_regression(sizes, tokens).slope, 0.0)
+    return sample.cases * fmean(tokens) + for_a_character * (sample.characters - sample.cases * fmean(sizes))
 
 
 def _of_call(sent: Iterable[Message]) -> tuple[int, int]:

@@ -1,5 +1,6 @@
 """Several runs planned, resumed and paid for as one: SAER, which judges every list alone, then lists in pairs, as a group of
-runs of one rater (Liu et al., SIGIR 2026); and the combinations of protocols, judges and prompts that a file names."""
+runs of one rater (Liu et al., SIGIR 2026); the combinations of protocols, judges and prompts that a file names; and what a
+form asks for, as a run or as SAER's two stages."""
 
 from __future__ import annotations
 
@@ -21,13 +22,15 @@ from pydantic import (
 
 from recjudge_tui.domain.address import AddressError
 from recjudge_tui.domain.base import Model
+from recjudge_tui.domain.calls import Message
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.protocols import SAER, offered, protocol_facts
 from recjudge_tui.domain.run import Estimate, RunSettings
-from recjudge_tui.domain.run_options import RUN_OPTIONS, RunOption
+from recjudge_tui.domain.run_options import RUN_OPTIONS, SAER_NAME, RunOption
+from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RecjudgeError, RunError, UsageError
 from recjudge_tui.files import parse_toml, small_file
-from recjudge_tui.judges.registry import check_trust
+from recjudge_tui.judges.registry import check_trust, server_urls, takes_address
 from recjudge_tui.runs.batch import refuse_when_away
 from recjudge_tui.runs.cases import Chooser
 from recjudge_tui.runs.lease import is_active, refuse_when_active
@@ -50,7 +53,7 @@ from recjudge_tui.runs.settings import (
     settings_for,
     stored_run,
 )
-from recjudge_tui.runs.start import check_judge, leave_rest_of_budget, plan
+from recjudge_tui.runs.start import check_judge, leave_rest_of_budget, plan, start_detached
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.database import Database, StoredRow, read_cell
 from recjudge_tui.store.prompts import get_prompt, load_shipped, prompt_by_id
@@ -91,8 +94,7 @@ def saer_request(
     **options: object,
 ) -> SaerRequest:
     """The request from `options` as `settings_for` takes them. `until` and `baseline` belong to the second stage; the
-    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and what `Chooser.systems`
-    raises."""
+    baseline's lists are judged alone too. Raises UsageError for a prompt of another protocol, and as `Chooser.systems`."""
     load_shipped(db)
     named: dict[str, str] = {}
     for prompt in prompts:
@@ -119,13 +121,6 @@ def saer_request(
     )
 
 
-class SaerPlan(NamedTuple):
-    """Both stages; `group_id` is None for a dry run."""
-
-    group_id: int | None
-    stages: tuple[Plan, Plan]
-
-
 def total_of(estimates: Sequence[Estimate]) -> Estimate:
     """One estimate of several runs; cost and time are None where one of them is not known."""
     pairs = {name: [getattr(each, name) for each in estimates] for name in Estimate.model_fields}
@@ -149,11 +144,11 @@ def plan_saer(
     dry_run: bool = False,
     must_answer: bool = False,
     progress: CaseCounter = lambda _: None,
-) -> SaerPlan:
-    """Both stages: those that exist already, the others planned now, all or none. `rater` empty: the judge's own name,
-    extended by the differences if it is taken. With `drop_poor_over` the second stage is only estimated, as if no system
-    were left out; `next_stage` plans it. Raises what `start.plan` raises, and RunError when a process works on one of the
-    runs."""
+) -> tuple[int | None, tuple[Plan, Plan]]:
+    """The group of both stages (None for a dry run), and these: those that exist already, the others planned now, all or
+    none. `rater` empty: the judge's own name, extended by the differences if it is taken. With `drop_poor_over` the second
+    stage is only estimated, as if no system were left out; `next_stage` plans it. Raises as `start.plan`, and RunError when
+    a process works on a run."""
     labels = {
         stage: run_store.prompt_label(db, get_prompt(db, name)[0]) for stage, name in request.prompts.items()
     }
@@ -175,7 +170,7 @@ def plan_saer(
     stages = {stage: existing_plan(row) for stage, row in found.items()}
     stages |= {stage: draft.plan for stage, draft in drafts.items()}
     if dry_run:
-        return SaerPlan(None, (stages[FIRST], stages[SECOND]))
+        return None, (stages[FIRST], stages[SECOND])
     check_trust(request.judge)
     if must_answer:
         whole = total_of([stages[stage].estimate for stage in SAER])
@@ -195,7 +190,7 @@ def plan_saer(
             db.change("run_groups", group_id, request=request.model_dump_json())
             for stage, run_id in runs.items():
                 db.change("runs", run_id, group_id=group_id, stage=stage)
-    return SaerPlan(group_id, (stages[FIRST], stages[SECOND]))
+    return group_id, (stages[FIRST], stages[SECOND])
 
 
 def existing_plan(run: StoredRow) -> Plan:
@@ -218,9 +213,8 @@ def _update_operation(db: Database, run_id: int, settings: RunSettings) -> None:
     stored = RunSettings.model_validate_json(run_store.run_row(db, run_id)["settings"])
     now = stored.model_copy(update={name: getattr(settings, name) for name in OPERATION})
     if now != stored:
-        db.change("runs", run_id, settings=now.model_dump_json())
-    if now.concurrency != stored.concurrency:
-        db.change("runs", run_id, wanted_concurrency=None)
+        asked = {} if now.concurrency == stored.concurrency else {"wanted_concurrency": None}
+        db.change("runs", run_id, settings=now.model_dump_json(), **asked)
 
 
 Stages = dict[str, StoredRow]
@@ -258,8 +252,7 @@ def _match(db: Database, project_id: int, request: SaerRequest, rater: str) -> t
 def _stored(
     db: Database, project_id: int, rater_id: int, request: SaerRequest, series: Mapping[str, Series]
 ) -> Stages:
-    """The runs by stage that ask what the request asks: made by it, by an equivalent one, or a first stage that was run
-    alone."""
+    """The runs by stage that ask what the request asks: made by it, by an equal one, or a first stage run alone."""
     runs: Stages = {}
     for stage, asked in series.items():
         if request.waits(stage):
@@ -278,8 +271,7 @@ def _stored(
 
 class Exclusion(NamedTuple):
     """The systems left out of the second stage with their shares of the lowest label; `systems` are the others as the
-    settings name them: those asked for where none is left out. `why_none` is the reason why there can be no second stage,
-    or empty."""
+    settings name them: those asked for where none is left out. `why_none`: why there can be no second stage, or empty."""
 
     left_out: dict[str, float]
     systems: tuple[str, ...]
@@ -542,24 +534,27 @@ def plan_experiment(
     """A plan for each request: the run that asks the same, if there is one, else planned now, once all of them fit. Raises
     what `start.plan` raises."""
     found = [_existing(db, request) for request in experiment.requests]
-    for at, request in enumerate(experiment.requests):
-        if found[at] is None:
-            try:
-                (drafted,) = plan(db, [request], dry_run=True, progress=progress)
-                found[at] = drafted if dry_run else None
-            except AlreadyJudgedError as judged:
-                # by runs that chose the cases otherwise
-                rater = find_rater(db, request.project_id, judged.rater)
-                rows = [] if rater is None else stored_runs(db, rater_id=rater)
-                same = [row for row in rows if row["protocol"] == request.settings.protocol]
-                if not same:
-                    raise
-                found[at] = existing_plan(same[-1])
-    # one after the other, because each run of a judge decides how the rater of the next is called
-    return [
-        known if known is not None else plan(db, [request])[0]
-        for request, known in zip(experiment.requests, found, strict=True)
-    ]
+    # one that fits alone need not be tried first
+    for dry in [True] if dry_run else [True, False] if found.count(None) > 1 else [False]:
+        # one after the other, because each run of a judge decides how the rater of the next is called
+        found = [
+            known if known and known.run_id is not None else _fresh(db, request, dry, progress)
+            for request, known in zip(experiment.requests, found, strict=True)
+        ]
+    return list(filter(None, found))
+
+
+def _fresh(db: Database, request: RunRequest, dry_run: bool, progress: CaseCounter) -> Plan:
+    """A new plan; the newest run of the protocol, if runs that chose the cases otherwise judged them all."""
+    try:
+        return plan(db, [request], dry_run=dry_run, progress=progress)[0]
+    except AlreadyJudgedError as judged:
+        rater = find_rater(db, request.project_id, judged.rater)
+        rows = [] if rater is None else stored_runs(db, rater_id=rater)
+        same = [row for row in rows if row["protocol"] == request.settings.protocol]
+        if not same:
+            raise
+        return existing_plan(same[-1])
 
 
 def _existing(db: Database, request: RunRequest) -> Plan | None:
@@ -568,3 +563,123 @@ def _existing(db: Database, request: RunRequest) -> Plan | None:
     rater = find_rater(db, request.project_id, name)
     row = None if rater is None else stored_run(db, request.project_id, rater, series)
     return None if row is None else existing_plan(row)
+
+
+# ---- forms -------------------------------------------------------------------------------------------------------
+
+
+class LaunchRequest(NamedTuple):
+    """What a form asks for. `options` are the chosen settings, as `settings_for` takes them; for SAER those of both
+    stages, and `drop_poor_over`."""
+
+    judge: JudgeSpec
+    protocol: str
+    rater: str
+    prompt: str
+    options: dict[str, Any]
+
+    @property
+    def is_saer(self) -> bool:
+        return self.protocol == SAER_NAME
+
+    @property
+    def settings(self) -> RunSettings:
+        """For SAER those of its pairs, before cases are counted."""
+        options = {name: value for name, value in self.options.items() if name in RUN_OPTIONS}
+        return settings_for(one_protocol(self.protocol), **options)
+
+    def again(self) -> LaunchRequest:
+        """The request to judge again and replace the existing verdicts."""
+        return self._replace(options=self.options | {"again": True})
+
+    def run(self, project_id: int) -> RunRequest:
+        return RunRequest(project_id, self.judge, self.settings, self.rater, self.prompt)
+
+    def plan(self, db: Database, project_id: int, **how: Any) -> tuple[int | None, tuple[Plan, ...]]:
+        """Its runs, planned `how` it is said, and the group of SAER's two."""
+        if self.is_saer:
+            stages = saer_request(db, project_id, self.judge, **self.options)
+            return plan_saer(db, project_id, stages, rater=self.rater, **how)
+        return None, plan(db, [self.run(project_id)], **how)
+
+
+def one_protocol(name: str) -> str:
+    """The protocol itself; for SAER its second stage, which has all settings of the first one."""
+    return SAER[1] if name == SAER_NAME else name
+
+
+class ExpectedRun(NamedTuple):
+    """The estimate of a run; for two stages, of both together. `notes` are lines for the user, `first` the messages of
+    the first call. `place` is the server that is asked, empty for none. `again` says that all of this was judged before,
+    and that the estimate is that of judging it again."""
+
+    rater: str
+    prompt: str
+    estimate: Estimate
+    notes: tuple[str, ...] = ()
+    first: tuple[Message, ...] = ()
+    place: str = ""
+    again: str = ""
+
+
+def expected_run(
+    db: Database, project_id: int, request: LaunchRequest, progress: CaseCounter
+) -> ExpectedRun | RecjudgeError:
+    """The estimate of the run, without storing anything, or why it cannot be planned."""
+    judge, again = request.judge, ""
+    notes = [f"asks {judge.where}"] if judge.api_key_env or judge.header_env else []
+    try:
+        try:
+            _, plans = request.plan(db, project_id, dry_run=True, progress=progress)
+        except AlreadyJudgedError as error:
+            if request.is_saer:
+                raise
+            again = error.title
+            _, plans = request.again().plan(db, project_id, dry_run=True, progress=progress)
+            notes.append(f"{again}. Starting it again replaces these verdicts.")
+        place = _destination(judge)
+    except RecjudgeError as error:
+        return error
+    estimate = plans[0].estimate
+    if request.is_saer:
+        estimate = total_of([stage.estimate for stage in plans])
+        for stage in plans:
+            existing = f": run {stage.run_id} already exists and will be resumed" if stage.existing else ""
+            counted = f"{stage.estimate.calls:,} calls on {stage.estimate.cases:,} cases"
+            notes.append(f"{stage.protocol}: {counted}{existing}")
+    elif request.settings.until:
+        notes.append("This is the upper bound: the run stops as soon as the comparison is decided.")
+    prompts = " and ".join(plan.prompt for plan in plans)
+    first = next((plan.first for plan in plans if plan.first), ())
+    return ExpectedRun(plans[0].rater, prompts, estimate, tuple(notes), first, place, again)
+
+
+def _destination(judge: JudgeSpec) -> str:
+    """`localhost:9100`, `gw.example with MY_KEY`; empty for a judge that asks no server."""
+    from recjudge_tui.judges.local_servers import place_of
+
+    if not takes_address(judge):
+        return ""
+    servers = one_line(", ".join(map(place_of, server_urls(judge))) or judge.provider, 60)
+    named = ", ".join(filter(None, (judge.api_key_env, *(variable for _, variable in judge.header_env))))
+    return f"{servers} with {one_line(named, 300)}" if named else servers
+
+
+def start_run(
+    db: Database, project_id: int, request: LaunchRequest, progress: CaseCounter
+) -> tuple[int, RecjudgeError | None]:
+    """Plan the run, check the judge, store the plan, and start a process that works on it. Returns the run to watch; with
+    an error, it was planned but not started."""
+    group_id, plans = request.plan(db, project_id, must_answer=True, progress=progress)
+    run = plans[0] if group_id is None else next_stage(db, group_id)
+    if run is None or run.run_id is None:
+        raise RunError(
+            "both stages are already done",
+            f"Runs {' and '.join(str(plan.run_id) for plan in plans)} of {plans[0].rater} already judged this.",
+            "Change a setting, or give the rater another name.",
+        )
+    try:
+        start_detached(db, run.run_id, group_id)
+    except RecjudgeError as error:
+        return run.run_id, error
+    return run.run_id, None

@@ -41,8 +41,7 @@ def process_of(owner: str) -> str:
 def is_alive(owner: str, heartbeat: str | None) -> bool:
     """Whether the process that holds the lease still lives. On this machine the process itself is checked, so neither a
     sleeping laptop nor a clock that jumps makes a live run look dead. Its start time distinguishes it from a later process
-    with the same number. On another machine only the heartbeat can be checked; one that is far in the future, or no time,
-    is none."""
+    with the same number. On another machine only the heartbeat tells; one far in the future, or no time, is none."""
     host, pid, started, *_ = [*owner.split("|"), "", ""]
     if host == socket.gethostname() and pid.isdecimal():
         return _exists(int(pid)) and started in ("", _started(int(pid)))

@@ -301,8 +301,7 @@ def case_orders(
 ) -> list[tuple[Order, ...]]:
     """The orders of each case, cases in the order of the plan. A pair asked once shows the tested system first and the
     baseline second, as RecSys Arena does. Without a baseline the order is drawn: for adversarial cases by the seed, for
-    others by the content of the lists, not the names of their systems; for lists with the same items, the order of import
-    decides."""
+    others by the content of the lists, not the names of their systems; of equal lists, by the order of import."""
     _, settings, protocol, _ = setup
     if protocol.name == ADVERSARIAL:
         return _blocks_of_two(keys, partial(_foreign_first, settings.seed))

@@ -18,7 +18,7 @@ from recjudge_tui.domain.material import Material
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.errors import ConstraintError, NoProfileError, ReplyFault, StoreBusyError, StoreError
 from recjudge_tui.judges.registry import Judge
-from recjudge_tui.protocols.registry import Protocol
+from recjudge_tui.protocols.registry import adjudicate
 from recjudge_tui.runs.calls import Question
 from recjudge_tui.runs.cases import Setup, build_request
 from recjudge_tui.store import calls as call_store
@@ -58,8 +58,7 @@ class HeldRun(Generic[J_co]):
 
 
 class PreparedCall(NamedTuple):
-    """A call that is ready to be sent, or that has its `result` without being sent. `question` is None if no request could
-    be built."""
+    """A call that is ready to be sent, or has its `result` without that. `question`: None if no request could be built."""
 
     key: call_store.CallKey
     question: Question | None
@@ -100,9 +99,8 @@ def prepare_call(run: HeldRun[Judge], key: call_store.CallKey, *, use_stored: bo
 # ---- adjudication ------------------------------------------------------------------------------------------------
 
 
-def verdicts_of(protocol: Protocol, prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
-    """One verdict for each aspect of the prompt, by the protocol's rule, from all calls of a case. Repeats are voted on
-    first."""
+def verdicts_of(prompt: Prompt, calls: list[call_store.CaseCall]) -> list[VerdictDraft]:
+    """One verdict for each aspect of the prompt, from all calls of a case. Repeats are voted on first."""
     drafts = []
     for aspect in prompt.aspects:
         repeats: dict[Order, list[Answer | None]] = {}
@@ -112,7 +110,7 @@ def verdicts_of(protocol: Protocol, prompt: Prompt, calls: list[call_store.CaseC
         if not repeats:
             continue
         votes = {order: voted(prompt, aspect.name, answers) for order, answers in repeats.items()}
-        draft = protocol.verdict(prompt, aspect.name, votes)
+        draft = adjudicate(prompt, aspect.name, votes)
         most = max(map(len, repeats.values()))
         if most > 1:
             draft = draft.model_copy(update={"rule": f"{draft.rule}, vote of {most}"})
@@ -176,8 +174,7 @@ class Recorder:
         self._db.execute("PRAGMA busy_timeout = 0")
         self._waiting: deque[call_store.CallOutcome] = deque()
         # writes, and who waits for them
-        self._reservations: list[tuple[Callable[[], None], asyncio.Future[None] | None]] = []
-        self._beat_due = False
+        self._writes: list[tuple[Callable[[], None], asyncio.Future[None] | None]] = []
         self._ended = False
         self._wake = asyncio.Event()
 
@@ -189,18 +186,18 @@ class Recorder:
     async def reserve(self, call_id: int, dollars: float) -> None:
         """Store what the call can have cost, and return when that is on disk."""
         on_disk: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._reservations.append((lambda: call_store.reserve_call(self._db, call_id, dollars), on_disk))
+        self._writes.append((lambda: call_store.reserve_call(self._db, call_id, dollars), on_disk))
         self._wake.set()
         await on_disk
 
     def settle(self, call_id: int, cost: float | None, unknown: float) -> None:
         """Queue what the attempts of a call that stays planned have cost."""
-        self._reservations.append((lambda: call_store.settle_call(self._db, call_id, cost, unknown), None))
+        self._writes.append((lambda: call_store.settle_call(self._db, call_id, cost, unknown), None))
         self._wake.set()
 
     def beat(self) -> None:
         """Queue a heartbeat for the next commit."""
-        self._beat_due = True
+        self._writes.append((lambda: None, None))
         self._wake.set()
 
     def end(self) -> None:
@@ -214,20 +211,19 @@ class Recorder:
         """Wait for outcomes, commit them with the verdicts they complete, and return them when they are on disk. None
         after `end`, when all are committed. `pulse()` is stored with them. Raises StoreError (disk full, damaged file),
         LeaseLostError."""
-        while not self._waiting and not self._reservations and not self._beat_due:
+        while not self._waiting and not self._writes:
             if self._ended:
                 return None
             self._wake.clear()
             await self._wake.wait()
-        self._beat_due = False
-        reservations, self._reservations = self._reservations, []
+        writes, self._writes = self._writes, []
         outcomes = [self._waiting.popleft() for _ in range(min(MOST_IN_ONE_TRANSACTION, len(self._waiting)))]
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 try:
-                    for write, _ in reservations:
+                    for write, _ in writes:
                         write()
                     store_outcomes(self._db, self._run, outcomes, pulse())
                     await self._synced()
@@ -235,7 +231,7 @@ class Recorder:
                     # does nothing if the COMMIT has ended, with or without success
                     self._db.connection.rollback()
                     raise
-                for _, on_disk in reservations:
+                for _, on_disk in writes:
                     if on_disk is not None and not on_disk.done():
                         on_disk.set_result(None)
                 return outcomes
@@ -247,8 +243,7 @@ class Recorder:
             await asyncio.sleep(TRY_AGAIN_S)
 
     async def _synced(self) -> None:
-        """Commit in a thread. A cancelled caller waits until the thread is done: closing the connection while it is in use
-        crashes Python."""
+        """Commit in a thread. A cancelled caller waits for it: closing the connection while it is in use crashes Python."""
         commit = asyncio.get_running_loop().run_in_executor(None, self._db.execute, "COMMIT")
         try:
             await asyncio.shield(commit)
@@ -277,6 +272,6 @@ def store_outcomes(
         for case_id in dict.fromkeys(outcome.key.case_id for outcome in stored):
             calls = [] if protocol.facts.reads else call_store.case_calls(db, run.id, case_id)
             if calls and all(call.state != "planned" for call in calls):
-                drafts = verdicts_of(protocol, prompt, calls)
+                drafts = verdicts_of(prompt, calls)
                 call_store.save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
     return stored

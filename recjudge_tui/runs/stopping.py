@@ -11,7 +11,6 @@ from recjudge_tui.protocols.early_stopping import (
     StoppingCriterion,
     UserVerdicts,
     deciding_aspect,
-    status_text,
     stopping_criterion,
     stopping_status,
     user_outcomes,
@@ -53,7 +52,7 @@ class RunDecision:
 
     def sentence(self) -> str:
         """The decision so far, as a sentence."""
-        return status_text(stopping_status(self._criterion, self._state, len(self._users)))
+        return stopping_status(self._criterion, self._state, len(self._users)).sentence()
 
     def _advance(self, known: dict[int, float | None] | None) -> None:
         """Continue with the users who are finished now, with the `known` values or those in the database."""

@@ -25,10 +25,9 @@ from recjudge_tui.domain.run_options import OCCASION_SETTINGS, RUN_OPTIONS, SAER
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.reports.runs import cost_range, estimate_lines, short_cost, span
-from recjudge_tui.runs.launch import (
+from recjudge_tui.runs.groups import (
     ExpectedRun,
     LaunchRequest,
-    StartResult,
     expected_run,
     one_protocol,
     start_run,
@@ -485,7 +484,7 @@ class LaunchScreen(ExportScreen):
         self._starting = True
         self._say_totals(Content.styled("asking the judge", "dim"))
         self._say_start("Starting")
-        job: Callable[[Database], StartResult] = partial(
+        job: Callable[[Database], tuple[int, RecjudgeError | None]] = partial(
             start_run, project_id=self.project_id, request=request, progress=self._counter()
         )
         # in the group of the estimate, so that it replaces the estimate
@@ -495,7 +494,7 @@ class LaunchScreen(ExportScreen):
         self._starting = False
         self._complain(error)
 
-    def _show_started(self, result: StartResult) -> None:
+    def _show_started(self, result: tuple[int, RecjudgeError | None]) -> None:
         self._starting = False
         run_id, error = result
         self.host.check_runs()

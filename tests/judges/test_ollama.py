@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,7 @@ async def test_a_call_equals_that_of_ollamas_client_except_that_the_prompt_may_n
 def test_no_server_and_another_server_are_told_apart() -> None:
     with serving(lambda line, n: answer(200, b"<html>")) as stub:
         with pytest.raises(JudgeError, match="Something else"):
-            installed_models(stub.url)
+            asyncio.run(installed_models(stub.url))
         url = stub.url
     with pytest.raises(JudgeError, match="ollama serve"):
-        installed_models(url)
+        asyncio.run(installed_models(url))

@@ -213,15 +213,6 @@ def test_a_flag_that_the_data_refute_is_marked() -> None:
     assert marks[3] == "its category is Movie, Horror, which has no seasons"
 
 
-def test_the_verdict_is_the_answer_and_a_failed_call_a_failed_verdict() -> None:
-    answer = Answer(aspect="overall", value=1, label="Partial", confidence=0.5)
-    verdict = POINTWISE_PROTOCOL.verdict(POINTWISE_PROMPT, "overall", {"": answer})
-    assert (verdict.state, verdict.value, verdict.label, verdict.confidence) == ("ok", 1, "Partial", 0.5)
-    assert verdict.order_consistent is None
-    failed = POINTWISE_PROTOCOL.verdict(POINTWISE_PROMPT, "overall", {"": None})
-    assert (failed.state, failed.value, failed.label) == ("failed", None, "")
-
-
 # ---- ratings -------------------------------------------------------------------------------------------------
 
 

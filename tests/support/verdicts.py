@@ -13,7 +13,7 @@ from recjudge_tui.domain.material import ItemView, SlateView, UserView
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.project import Project as OpenProject
-from recjudge_tui.protocols.registry import protocol
+from recjudge_tui.protocols.registry import adjudicate
 from recjudge_tui.reports.common.table import Row, Table
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.calls import (
@@ -180,9 +180,7 @@ def _judge(
             save_outcome(db, _outcome(key, answers[key.case_id][key.order], names))
         for case in answers:
             given = {call.order: call.answers.get("overall") for call in case_calls(db, run_id, case)}
-            save_verdicts(
-                db, rater_id, case, run_id, name, [protocol(name).verdict(prompt, "overall", given)]
-            )
+            save_verdicts(db, rater_id, case, run_id, name, [adjudicate(prompt, "overall", given)])
     return run_id
 
 

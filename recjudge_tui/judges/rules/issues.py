@@ -492,7 +492,6 @@ def _is_free(kind: FaultKind, shopper: Shopper, items: Sequence[ItemView], place
 
 
 def _alike(item: ItemView, other: ItemView) -> bool:
-    """Whether the two may be the same or variants of one: they share a meaningful word of their titles, or any word where
-    none is."""
+    """Whether the two may be variants of one: they share a meaningful word of their titles, or any word where none is."""
     first, second = (traits(each).words or words(each.title) for each in (item, other))
     return item.item_id == other.item_id or bool(set(first).intersection(second))

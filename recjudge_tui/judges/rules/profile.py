@@ -265,12 +265,11 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """Weights by category, word and brand, each the sum of the weights of the events that show it. `total` is the weight
-    of all events (above 0). New items are compared with `liked_strengths`: the strengths, by category alone, of the items
-    the user liked (all but ratings below their mean), each measured against the rest of the history, in ascending order.
+    """Weights by category, word and brand, each the sum of the weights of the events that show it. `total` is the weight of
+    all events (above 0). New items are compared with `liked_strengths`: the strengths, by category alone, of the items the
+    user liked (all but ratings below their mean), each measured against the rest of the history, in ascending order.
     `leading` are the liked categories, best first; `kinds` counts the different categories of the history; `searches` holds
-    the words of each search. `clear`: the taste is known well enough, and narrow enough, to call an item off-category (see
-    `profile_of`)."""
+    the words of each search. `clear`: the taste is known and narrow enough to call an item off-category (`profile_of`)."""
 
     media: bool
     empty: bool
@@ -379,8 +378,7 @@ def _breadth(parts: Sequence[tuple[Traits, float]]) -> float:
 def strength(what: Traits, profile: Profile) -> float:
     """How strongly an item matches the user's taste: the sum of its categories' shares in the profile. An item with three
     liked categories matches more than an item with one, and a category that the user rates below their mean adds little or
-    subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. There is no upper bound; 0 means no
-    affinity."""
+    subtracts. The best shared title word adds 0.15 of its share, the brand 0.3. It has no bound; 0: no affinity."""
     return _strength(what, (profile.categories, profile.words, profile.brands), profile.total, 0.0)
 
 

@@ -216,7 +216,7 @@ def test_a_writer_that_holds_the_file_for_long_delays_a_run_and_does_not_end_it(
 def test_calls_that_swallow_cancellations_do_not_keep_a_run_alive(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(registry._BUILT_IN, "stubborn", PROVIDER)
+    monkeypatch.setitem(registry.PROVIDERS, "stubborn", PROVIDER)
     make_project(db, users=8)
     run = planned(db, JudgeSpec(spec="stubborn"), concurrency=8)
     ends: list[BaseException] = []
@@ -309,6 +309,18 @@ def test_a_cap_that_does_not_fit_is_not_tried(db: Database) -> None:
     assert len(bodies) == 1
     assert "the context has 3,200" in call["error"]
     assert call["reply"] == CUT["choices"][0]["message"]["content"]
+
+
+def test_a_larger_cap_stays_within_the_context_that_was_asked_for(db: Database) -> None:
+    make_project(db, users=1)
+    cut = {"message": {"content": "The user"}, "done_reason": "length", "prompt_eval_count": 1000}
+    shown = {"model_info": {"x.context_length": 32768}}
+    said = {"/api/tags": {"models": [{"model": "m"}]}, "/api/show": shown, "/api/chat": cut}
+    with serving(lambda line, n: answer(200, said.get(line.split()[1], {"version": "0.13.5"}))) as stub:
+        judge = JudgeSpec(spec="ollama:m", base_urls=(stub.url,))
+        work(db.path, planned(db, judge, "pointwise", limit=1, systems=("als",)))
+        sent = [json.loads(body)["options"] for body in stub.bodies if b"options" in body]
+    assert [(each["num_ctx"], each["num_predict"]) for each in sent] == [(5120, 2048), (5120, 4120)]
 
 
 # ---- profile -------------------------------------------------------------------------------------------------

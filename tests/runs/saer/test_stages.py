@@ -19,7 +19,6 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import UsageError
 from recjudge_tui.runs.engine import UNSAVED_A_WORKER, work
 from recjudge_tui.runs.groups import (
-    SaerPlan,
     SaerRequest,
     exclusion,
     next_stage,
@@ -58,7 +57,7 @@ def request(db: Database, judge: JudgeSpec = RULES, **more: Any) -> SaerRequest:
 
 
 def stages(db: Database, asked_for: SaerRequest, **more: Any) -> tuple[int | None, int | None]:
-    first, second = plan_saer(db, project_id(db, "films"), asked_for, **more).stages
+    _, (first, second) = plan_saer(db, project_id(db, "films"), asked_for, **more)
     return first.run_id, second.run_id
 
 
@@ -132,8 +131,7 @@ def test_systems_are_left_out_only_over_the_share_that_was_said(
     make_project(db, users=12, systems=THREE)
     judge = server_judge(openai_server.url)
     wished = request(db, judge, drop_poor_over=0.0)
-    plan = plan_saer(db, project_id(db, "films"), wished)
-    first, second = plan.stages
+    _, (first, second) = plan_saer(db, project_id(db, "films"), wished)
     assert (first.run_id, second.run_id, second.estimate.calls) == (1, None, 12 * 3 * 2)
     work(db.path, 1)
     truth = {row[0]: row[1] for row in db.rows(
@@ -146,13 +144,13 @@ def test_systems_are_left_out_only_over_the_share_that_was_said(
     assert exclusion(db, request(db, judge), 1).left_out == {}
     wished = request(db, judge, drop_poor_over=over)
     kept = {s for s, share in truth.items() if share <= over}
-    group = plan_saer(db, project_id(db, "films"), wished).group_id
+    group, _ = plan_saer(db, project_id(db, "films"), wished)
     assert group is not None
     stage = next_stage(db, group)
     assert stage is not None
     pairs = db.rows("SELECT system_a, system_b FROM run_cases JOIN cases ON id = case_id WHERE run_id = 2")
     assert {system for pair in pairs for system in pair} == kept
-    _, again = plan_saer(db, project_id(db, "films"), wished).stages
+    _, (_, again) = plan_saer(db, project_id(db, "films"), wished)
     assert (again.run_id, again.existing) == (2, True)
 
 
@@ -253,14 +251,6 @@ def test_one_budget_holds_for_both_stages_and_a_larger_one_goes_on(db: Database,
 # ---- groups --------------------------------------------------------------------------------------------------
 
 
-def request_groups(db: Database, **more: Any) -> SaerRequest:
-    return saer_request(db, project_id(db, "films"), RULES, **{"top_k": 4, **more})
-
-
-def plan(db: Database, **more: Any) -> SaerPlan:
-    return plan_saer(db, project_id(db, "films"), request_groups(db, **more))
-
-
 @pytest.mark.parametrize(
     ("name", "value", "same"),
     [("profile", "none", False), ("until", "decided", False), ("no_history", True, False), ("swap", False, False),
@@ -269,7 +259,9 @@ def plan(db: Database, **more: Any) -> SaerPlan:
 def test_another_question_is_another_group(db: Database, name: str, value: Any, same: bool) -> None:
     """What a run asks tells two groups apart; how it is worked on does not."""
     make_project(db)
-    assert (plan(db).group_id == plan(db, **{name: value}).group_id) == same
+    asked = [request(db), request(db, **{name: value})]
+    first, second = (plan_saer(db, project_id(db, "films"), one)[0] for one in asked)
+    assert (first == second) == same
 
 
 # ---- experiment ----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ overflow and error bodies are llama.cpp's own.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import xllamacpp
 
+from recjudge_tui.judges.gguf import _free_cores
 from tests.support.servers.process import READY, watch_parent
 from tests.support.servers.tiny_model import write_model
 
@@ -65,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parameters(options: argparse.Namespace, model: Path) -> xllamacpp.CommonParams:
+    threads = asyncio.run(_free_cores()) if options.model else 1
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)
     parameters.model_alias = {"tiny-stair"}
@@ -73,7 +76,7 @@ def _parameters(options: argparse.Namespace, model: Path) -> xllamacpp.CommonPar
     parameters.n_ctx = options.ctx * options.parallel
     parameters.n_parallel = options.parallel
     parameters.n_gpu_layers = 0
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = -1 if options.model else 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
     parameters.n_threads_http = max(4, 2 * options.parallel)
     parameters.use_jinja = True
     parameters.warmup = False
