@@ -172,11 +172,11 @@ class Home:
             return (Gap("no lists and no texts: a judge has nothing to read", "import"),)
         listed = data.lists > 0
         lacking: tuple[tuple[object, str, Remedy], ...] = (
-            (listed and len(data.systems) == 1, "lists of one system only: pairs need two", "import"),
-            (listed and not data.items_described, "no items: a judge sees ids instead of titles", "import"),
-            (listed and not data.events, "no events: a judge knows nothing about the users", "import"),
-            (listed and not data.held_out, "no held-out events: no nDCG beside the verdicts", "import"),
-            (not data.labels, "no labels from people: judges cannot be checked", "label"),
+            (listed and len(data.systems) == 1, "lists of one system: pairs need two", "import"),
+            (listed and not data.items_described, "no items: a judge sees ids, no titles", "import"),
+            (listed and not data.events, "no events: users without a history", "import"),
+            (listed and not data.held_out, "no held-out events: no nDCG", "import"),
+            (not data.labels, "no labels: judges cannot be checked", "label"),
             (
                 data.items_described and self.untitled,
                 f"{self.untitled or 0:,} items of lists without a title",

@@ -122,20 +122,21 @@ def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
 # the most cells of an axis, and of the names of systems
 _AXIS, _SYSTEMS_CELLS = 30, 44
 _REST_S = 0.15
-# from this width on there are two columns
-_TWO_COLUMNS = 96
+# from these widths on there are so many columns
+_TWO_COLUMNS, _THREE_COLUMNS = 99, 160
 _COLUMNS = {
     "steps": _columns("mark 1", "step 10", "about 200 20", "key 5 3"),
     "board": _columns(
         "# 5", "system 40 8 middle", "score 5 right", f"interval {_AXIS} 8 rank=1", "W/T/L 24 5 rank=3", "nDCG 6 5 right"
     ),
     "trust": _columns("who 50 12 middle", "value 9 right", "interval 20 8 rank=1", "cases 40 12"),
-    "data": _columns("data 200 20", "key 5 3"),
+    "data": _columns("data 200 20"),
+    "next": _columns("step 200 20", "key 5 3"),
     "first": _columns("mark 1", "user 12 6 middle", f"systems {_SYSTEMS_CELLS} 16", "people 14 6 rank=2", "why 200 14"),
     "runs": _columns("mark 1", "run 9 right", "judge 40 8 middle", "protocol 14 6 rank=1", "state 40 10"),
 }  # fmt: skip
-# the parts of each column; where there is one column, the right one comes first
-_LEFT, _RIGHT = ("board", "trust", "data"), ("first", "runs")
+# the parts of each column; the others stand in one or two, and where there is one column, they come first
+_LEFT, _MIDDLE, _RIGHT = ("board", "trust", "data"), ("first",), ("runs", "next")
 _HEADED = ("board", "first")
 
 
@@ -234,7 +235,7 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
 
 
 def _data(seen: Home, _: Sequence[StoredRow]) -> Part:
-    """The project's data, and for missing data the key that adds it."""
+    """What the project has."""
     counts = seen.data
     if counts is None:
         return "Data", [Entry((("counting", "dim"),), Destination("data"))]
@@ -249,11 +250,16 @@ def _data(seen: Home, _: Sequence[StoredRow]) -> Part:
     if counts.last_served:
         days = dict.fromkeys((counts.first_served[:10], counts.last_served[:10]))
         entries.append(Entry(((f"served {' to '.join(days)}", "dim"),), Destination("data", "lists")))
-    entries += [
+    return "Data", entries
+
+
+def _next(seen: Home, _: Sequence[StoredRow]) -> Part:
+    """What the project lacks, each with the key that adds it."""
+    entries = [
         Entry(((f"{GLYPHS.marked} {gap.text}", "marked"), (gap.remedy, "key")), REMEDIES[gap.remedy][1])
         for gap in seen.gaps
     ]
-    return "Data", entries
+    return "Still missing", entries
 
 
 def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
@@ -316,6 +322,7 @@ def _run(run: StoredRow, active: StoredRow | None) -> Entry:
 
 PARTS: dict[str, Callable[[Home, Sequence[StoredRow]], Part]] = {
     "steps": _steps, "board": _board, "trust": _trust, "data": _data, "first": _first, "runs": _runs,
+    "next": _next,
 }  # fmt: skip
 
 
@@ -330,14 +337,16 @@ class PartList(RowList[Numbered]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open", key_display="enter", id="home.open"),
-        Binding("right,left", "side", "other column", show=False, id="home.side"),
+        Binding("right", "side(1)", "next column", show=False, id="home.side"),
+        Binding("left", "side(-1)", "column before", show=False, id="home.side_before"),
     ]
 
     @dataclass
     class Beyond(Message):
-        """The cursor goes to the next part (1), to the one before (-1), or to the other column (0)."""
+        """The cursor goes to the next part (1) or the one before (-1), or so to another column."""
 
         by: int
+        column: bool = False
 
     def __init__(self, name: str) -> None:
         super().__init__(_COLUMNS[name], lambda row: row[0], id=name)
@@ -370,8 +379,8 @@ class PartList(RowList[Numbered]):
         else:
             self.post_message(self.Beyond(rows))
 
-    def action_side(self) -> None:
-        self.post_message(self.Beyond(0))
+    def action_side(self, by: int) -> None:
+        self.post_message(self.Beyond(by, column=True))
 
 
 class HomeView(Working, VerticalScroll, can_focus=False):
@@ -381,11 +390,13 @@ class HomeView(Working, VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     HomeView { padding: 0 1; scrollbar-size-vertical: 1; }
     HomeView #answer { height: auto; padding: 0 1; text-style: bold; }
-    HomeView #columns, HomeView #left, HomeView #right { height: auto; }
-    HomeView #columns { layout: vertical; }
-    HomeView.-two #columns { layout: horizontal; }
+    HomeView #columns, HomeView #columns Vertical { height: auto; layout: vertical; }
+    HomeView.-two #columns, HomeView.-three #others { layout: horizontal; }
     HomeView.-two #left { width: 1fr; max-width: 66; margin-right: 2; }
-    HomeView.-two #right { width: 1fr; }
+    HomeView.-three #left { max-width: 62; }
+    HomeView.-three #others { width: 2fr; }
+    HomeView.-three #middle { width: 5fr; margin-right: 2; }
+    HomeView.-three #right { width: 4fr; max-width: 56; }
     """
 
     @dataclass
@@ -409,9 +420,10 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         yield Static(id="answer")
         yield PartList("steps")
         with Horizontal(id="columns"):
-            for side, names in (("left", _LEFT), ("right", _RIGHT)):
-                with Vertical(id=side):
-                    yield from map(PartList, names)
+            yield Vertical(*map(PartList, _LEFT), id="left")
+            with Vertical(id="others"):
+                yield Vertical(*map(PartList, _MIDDLE), id="middle")
+                yield Vertical(*map(PartList, _RIGHT), id="right")
 
     def on_mount(self) -> None:
         for part in self.query(PartList):
@@ -498,7 +510,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         for name, make in PARTS.items():
             title, entries = make(seen, self._active)
             self.query_one(f"#{name}", PartList).show_part(title, [*map(self._with_keys, entries)])
-        for side in self.query("#left, #right"):
+        for side in self.query("#columns Vertical"):
             side.display = any(part.display for part in side.query(PartList))
         steps, totals = seen.steps, seen.totals
         if self._live and totals is not None:
@@ -531,10 +543,11 @@ class HomeView(Working, VerticalScroll, can_focus=False):
             start.fill(start.filled.values(), step)
 
     def on_resize(self) -> None:
-        two = self.size.width >= _TWO_COLUMNS
+        two = self.outer_size.width >= _TWO_COLUMNS
         self.set_class(two, "-two")
-        left, right = self.query_one("#left"), self.query_one("#right")
-        first, second = (left, right) if two else (right, left)
+        self.set_class(self.outer_size.width >= _THREE_COLUMNS, "-three")
+        left, others = self.query_one("#left"), self.query_one("#others")
+        first, second = (left, others) if two else (others, left)
         self.query_one("#columns").move_child(second, after=first)
 
     # ---- the cursor
@@ -545,16 +558,17 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         here = self.screen.focused
         if not isinstance(here, PartList):
             return
-        if message.by:
-            at = parts.index(here) + message.by
-            goal = parts[at] if 0 <= at < len(parts) else None
-        else:
-            y = here.region.y + here.cursor
-            others = [part for part in parts if part.parent is not here.parent and part.id != "steps"]
-            goal = min(others, key=lambda part: abs(part.region.y - y), default=None)
-        if goal is not None:
+        at = parts.index(here) + message.by
+        goal = parts[at] if 0 <= at < len(parts) else None
+        if message.column:
+            sides = sorted({part.region.x for part in parts})
+            x, y = sides[(sides.index(here.region.x) + message.by) % len(sides)], here.region.y + here.cursor
+            goal = min((abs(part.region.y - y), part.region.y, part) for part in parts if part.region.x == x)[
+                -1
+            ]
+        if goal is not None and goal is not here:
             goal.focus()
-            goal.action_last() if message.by < 0 else goal.action_first()
+            goal.action_last() if message.by < 0 and not message.column else goal.action_first()
 
     @on(RowList.Moved)
     def _into_view(self) -> None:

@@ -49,30 +49,45 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         read = str(cases.rows.cursor_id)
         await press(pilot, "q")
         assert opens(pilot) == ("first", read)
-        # the runs, the board, trust
+        # the runs, what is missing, the board, trust
         await press(pilot, "tab")
         assert opens(pilot) == ("monitor", "1")
-        await press(pilot, "down", "enter")
+        await press(pilot, "down")
+        assert opens(pilot).screen == "import"
+        await press(pilot, "tab", "enter")
         assert "system=als" in shown(pilot)
         await press(pilot, "q", "tab")
         assert "disagree" in opens(pilot).argument
         # upwards over the beginning of a part
-        await press(pilot, "up", "up", "up")
+        await press(pilot, "up", "up", "up", "shift+tab")
         assert opens(pilot) == ("monitor", "1")
         await press(pilot, "a")
         assert isinstance(pilot.app.screen, ReportsScreen)
         await press(pilot, "q")
-        for size in ((120, 40), (200, 60), (40, 12), (80, 24)):
+        # keys that go once through all columns, and what enter opens there
+        both, first = ("left", "right"), {"first", "monitor", "import"}
+        for size, side_by_side, keys, places in (
+            ((40, 12), 1, (), ()),
+            ((80, 24), 1, (), ()),
+            ((120, 40), 2, both, ({"cases", "data"}, first)),
+            ((200, 60), 3, (), ()),
+            (
+                (160, 45),
+                3,
+                ("right", "right", "right", "left"),
+                ({"cases"}, {"first"}, {"monitor"}, {"first"}),
+            ),
+        ):
             await pilot.resize_terminal(*size)
             await settle(pilot)
+            lines = shown(pilot).splitlines()
             assert "against people" in shown(pilot) or size == (40, 12)
-            assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
-        await pilot.resize_terminal(120, 40)
-        await settle(pilot)
-        await press(pilot, "left")
-        assert opens(pilot).screen in ("cases", "data")
-        await press(pilot, "right")
-        assert opens(pilot).screen in ("first", "monitor")
+            assert all(len(line) <= size[0] for line in lines)
+            titles = ("─Leaderboard", "─Read first", "─Runs")
+            assert max(sum(title in line for title in titles) for line in lines) == side_by_side
+            for key, opened in zip(keys, places, strict=True):
+                await press(pilot, key)
+                assert opens(pilot).screen in opened
         await press(pilot, "q")
         assert "Projects (1)" in shown(pilot)
 
