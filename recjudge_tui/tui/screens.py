@@ -35,7 +35,7 @@ from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.domain.scales import ends_of, values_of
-from recjudge_tui.domain.text import one_line, quantity
+from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
 from recjudge_tui.settings import user_path
@@ -46,6 +46,7 @@ from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice, PickDialog
 from recjudge_tui.tui.row_list import Reader, RowList
+from recjudge_tui.tui.texts import error_content
 from recjudge_tui.tui.widgets import (
     FittedScreen,
     KeyLine,
@@ -246,6 +247,12 @@ class Background:
             thread=True,
         )
         self._newest[name] = worker
+
+    def cancel(self, name: str) -> None:
+        """End this job, if it runs, without a result."""
+        if (worker := self._newest.pop(name, None)) is not None:
+            worker.cancel()
+        self._interrupt(name)
 
     def stop(self) -> None:
         """End every job without a result, when the node goes away."""
@@ -759,6 +766,8 @@ _IMPORTED = (
     Option("project", str, "Name a project; a new one is created.", label="project", required=True),
     Option("system", str, "The system, only for lists that do not name one.", label="system"),
 )  # fmt: skip
+# the bytes of files that are only looked into when the user asks
+_LARGE = 4_000_000
 # for the bindings of screens without a key of their own for it
 IMPORT = Binding("i", "import", "import", show=False, id="app.import")
 
@@ -774,13 +783,31 @@ class ImportScreen(BaseScreen):
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project, else the name of the folder."""
-        from recjudge_tui.tui.form import Form
+        from recjudge_tui.tui.form import Form, form_words
 
         # a name with characters that cannot be shown cannot be edited
         known = project if project == one_line(project) else ""
         derived = {} if known else {"project": ("path", _folder_name)}
         values = {"project": known, **self._unfinished}
-        form = Form("Import", _IMPORTED, values, {}, does="import", derived=derived)
+
+        def look(given: dict[str, Any] | RecjudgeError, asked: bool) -> None:
+            """Show below the form what the files are read as, of large ones only when the user asks."""
+            self.background.cancel("look")
+            if isinstance(given, RecjudgeError):
+                wrong = form.fields.text("path") and form_words(given.title)
+                form.say(
+                    "",
+                    Content.styled(wrong or "Here stands what files are read as, before the import.", "dim"),
+                )
+            elif (size := _size(given["path"])) > _LARGE and not asked:
+                large = f"{size / 1e6:,.0f} MB: {{form.look}} reads all of it and shows what it would be stored as"
+                form.say("", Content.styled(keyed(self.app, large), "dim"))
+            else:
+                form.say("Reading", Content.styled(one_line(given["path"], 200), "dim"))
+                job, failed = partial(_looked_at, given=given), lambda e: form.say("Import", _refused(e))
+                self.background.start("look", job, partial(form.say, "Nothing is stored yet"), failed)
+
+        form = Form("Import", _IMPORTED, values, {}, does="import", derived=derived, follow=look)
 
         def start(given: dict[str, Any], meant: Mapping[str, Any] = MappingProxyType({})) -> None:
             self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
@@ -813,7 +840,12 @@ class ImportScreen(BaseScreen):
             toast, warnings = result
             self.app.push_screen(Notice(toast, warnings)) if warnings else self.notify(toast, markup=False)
 
-        self.ask(form, start)
+        def answered(given: dict[str, Any] | None) -> None:
+            self.background.cancel("look")
+            if given is not None:
+                start(given)
+
+        self.app.push_screen(form, answered)
 
     def imported(self, project: str) -> None:
         """An import into this project is done."""
@@ -841,6 +873,38 @@ def _folder_name(path: str) -> str:
         if path.strip() and place.exists():
             return one_line((place if place.is_dir() else place.parent).name, 60)
     return ""
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file, or of the files in a folder."""
+    with suppress(OSError):
+        files = path.iterdir() if path.is_dir() else [path]
+        return sum(file.stat().st_size for file in files if file.is_file())
+    return 0
+
+
+def _looked_at(db: Database, given: Mapping[str, Any]) -> Content:
+    """What the files would be stored as."""
+    from recjudge_tui.importers.folders import import_paths
+    from recjudge_tui.importers.summary import told
+
+    def go_on(_rows: int, _share: float) -> None:
+        if get_current_worker().is_cancelled:
+            raise RecjudgeError("replaced by what was chosen since")
+
+    path, kind, system = given["path"], given["kind"] or None, given["system"]
+    every = import_paths(db, given["project"], (path,), kind, system=system, dry_run=True, progress=go_on)
+    return Content("\n".join(map(safe_text, told(every, dry_run=True, rows=True))))
+
+
+def _refused(error: RecjudgeError) -> Content:
+    """Why the files cannot be imported as they are; of answers that can be read in several ways, what will be asked."""
+    from recjudge_tui.importers.codes import Unclear
+
+    if isinstance(error, Unclear) and (choices := _choices(error.lines)):
+        asks = "\n".join(("The import asks which it is:", *(f"  {words}" for words, _ in choices)))
+        error = RecjudgeError(error.title, error.cause, asks)
+    return error_content(error)
 
 
 def _import(db: Database, given: Mapping[str, Any], meant: Mapping[str, Any]) -> tuple[str, str]:

@@ -146,7 +146,9 @@ async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: P
         await type_text(pilot, str(path)[:-5])
         await press(pilot, "tab")
         assert pilot.app.screen.query_one("#field-path").value == str(path)
-        await press(pilot, "tab", "enter")
+        await press(pilot, "tab")
+        await until(pilot, lambda: "The import asks which it is:" in shown(pilot))
+        await press(pilot, "enter")
         await until(pilot, lambda: "What do the answers mean?" in shown(pilot))
         assert "--" not in shown(pilot).split("What do the answers mean?")[1]
         await press(pilot, "escape", "enter")
@@ -155,6 +157,35 @@ async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: P
         await until(pilot, lambda: "6 of 6 rows stored" in shown(pilot))
     with connect(project_db) as db:
         assert db.column("SELECT value FROM verdicts ORDER BY id") == [1.0, -1.0] * 3
+
+
+async def test_a_look_at_what_files_are_read_as_stores_nothing(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_lists(project_db, users=3)
+    good, bad, long = tmp_path / "events.csv", tmp_path / "wrong.csv", tmp_path / "long.csv"
+    good.write_text("user_id,item_id,type\n" + "".join(f"u{at},i{at},view\n" for at in range(7)), "utf-8")
+    bad.write_text("user_id,item_id,system,rank\nu1,i1,als,first\n", "utf-8")
+    long.write_text("user_id,item_id,type\n" + "".join(f"u{at},i1,view\n" for at in range(30_000)), "utf-8")
+    monkeypatch.setattr("recjudge_tui.tui.screens._LARGE", 200_000)
+    async with running(project_db, app_class=RecjudgeApp, size=(120, 40)) as pilot:
+        with connect(project_db) as db:
+            before = list(db.connection.iterdump())
+            await press(pilot, "i")
+            for path, keys, said in (
+                (bad, (), "wrong.csv:2: rank “first”"),
+                (long, (), "0 MB: f4 reads all of it"),
+                # it is left when the path changes
+                (good, ("f4",), "events, the first 5:"),
+            ):
+                await press(pilot, *keys, "home", "shift+end", "delete")
+                await type_text(pilot, str(path))
+                await until(pilot, lambda said=said: said in shown(pilot))
+            assert "7 rows read, 7 would be stored" in shown(pilot)
+            assert "of 3 users with lists have a history" in shown(pilot)
+            assert list(db.connection.iterdump()) == before
+        await press(pilot, "enter")
+        await until(pilot, lambda: "7 of 7 rows stored" in shown(pilot))
 
 
 async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:
