@@ -34,7 +34,7 @@ from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog, Notice
-from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
+from recjudge_tui.tui.screens import WAIT_S, Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
 from recjudge_tui.tui.toolkit import is_ours, is_too_late, lenient
 
@@ -89,7 +89,7 @@ class RecjudgeApp(App[None]):
         self._program: subprocess.Popen[bytes] | None = None
         self._draft: Path | None = None
         self._painted = Painted((), colours=not self.no_color)
-        self.db = connect(db_path, notify=_tell)
+        self.db = connect(db_path, notify=_tell, wait_s=WAIT_S)
         self._file = file_identity(db_path)
         try:
             self._open_first = only_project(self.db) if project is None else project_id(self.db, project)

@@ -142,6 +142,8 @@ def to_projects(app: App[Any]) -> None:
 
 
 _KEPT = 2
+# so long the user waits while another program has locked the file, before an error says so
+WAIT_S = 2.0
 FileIdentity = tuple[int, int] | None
 # the file and the number of closings when a connection was lent
 Lent = tuple[FileIdentity, int]
@@ -187,7 +189,7 @@ class SpareConnections:
             lent = file, self._closings
             if self._spare:
                 return lent, self._spare.pop()
-        return lent, connect(self._path, must_exist=True, one_thread=False)
+        return lent, connect(self._path, must_exist=True, one_thread=False, wait_s=WAIT_S)
 
     def _take_back(self, lent: Lent, db: Database) -> None:
         with self._lock:
