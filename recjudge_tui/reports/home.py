@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
+from recjudge_tui.domain.filters import FLAGGED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
 from recjudge_tui.domain.text import one_line, short
 from recjudge_tui.errors import RecjudgeError
@@ -63,14 +63,6 @@ class Totals(NamedTuple):
     judge: str
 
 
-class QueueSize(NamedTuple):
-    """How many verdicts wait for a reader for one reason, and the filter that lists them."""
-
-    reason: str
-    size: int
-    cases: str
-
-
 class Subject(NamedTuple):
     """The project's first question (none without verdicts), the people who answered it, and the rater whose answers are
     shown: the judge of the newest run if it answered. `terms` of a filter select the question."""
@@ -117,11 +109,8 @@ class PeopleAgreement(NamedTuple):
     reason: str = ""
 
 
-FLAGGED = "flagged"
-
-
 class First(NamedTuple):
-    """A verdict to read, why it waits for a reader (of the queue, or FLAGGED), and its reasoning. A failed one stands for
+    """A verdict to read, why it waits for a reader, and its reasoning. A failed one stands for
     all that failed in the same way; `alike`: there are others."""
 
     row: VerdictRow
@@ -137,7 +126,6 @@ class Home:
     totals: Totals | None = None
     runs: tuple[StoredRow, ...] | None = None
     data: DataCounts | None = None
-    queue: tuple[QueueSize, ...] | None = None
     flips: tuple[FlipCount, ...] | None = None
     subject: Subject | None = None
     board: Board | None = None
@@ -240,19 +228,15 @@ def _totals(project: Project, _: Home) -> Totals:
     return Totals(row["cases"], row["verdicts"], row["flagged"], row["runs"], *newest)
 
 
-WAITING = VerdictFilter((Term("queue", ":", "any"),))
-_FLAGGED = VerdictFilter((Term("flag", ":", "any"), Term("triaged", ":", "no")))
+# all that waits for a reader, of which the home shows what is to be read first
+WAITING = VerdictFilter((Term("queue", ":", "all"),))
 
 
-def _queue(project: Project, _: Home) -> tuple[QueueSize, ...]:
+def _waiting(project: Project, _: Home) -> int:
+    """How many verdicts wait for a reader."""
     from recjudge_tui.reports.verdict_list import listed_verdicts
 
-    by_reason = listed_verdicts(project.db, project.id, WAITING).sizes()
-    return tuple(
-        QueueSize(reason, size, VerdictFilter((Term("queue", ":", name),)).text())
-        for name, (reason, size) in zip(QUEUED, by_reason.items(), strict=True)
-        if size
-    )
+    return len(listed_verdicts(project.db, project.id, WAITING).ids)
 
 
 def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
@@ -347,7 +331,8 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
         return not (leading <= {*row.systems} or (len(row.systems) == 1 and row.systems[0] in leading))
 
     found: dict[object, First] = {}
-    for chosen in (own, WAITING, _FLAGGED):
+    queues = (VerdictFilter((Term("queue", ":", name),)) for name in ("any", FLAGGED))
+    for chosen in (own, *queues):
         if len(found) >= MOST_READ:
             break
         queued = listed_verdicts(project.db, project.id, chosen)
@@ -358,7 +343,7 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
         rows.sort(key=lambda row: (row.failed, is_other(row)))
         for row in rows:
             key = (row.rater, row.protocol, row.error_kind) if row.failed else row.case_id
-            known = found.setdefault(key, First(row, why[row.verdict_id] or FLAGGED, ""))
+            known = found.setdefault(key, First(row, why[row.verdict_id], ""))
             if row.failed and known.row.case_id != row.case_id:
                 found[key] = known._replace(alike=True)
     shown = list(found.values())[:MOST_READ]
@@ -369,32 +354,11 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
     )
 
 
-def has_others(first: tuple[First, ...]) -> bool:
-    """Whether what is to be read first is more than the queue."""
-    return any(one.reason == FLAGGED for one in first)
-
-
-def to_read(project: Project) -> list[int]:
-    """All that waits for a reader where that is more than the queue: the queue, then flagged lists."""
-    from recjudge_tui.reports.verdict_list import listed_verdicts
-
-    every = (listed_verdicts(project.db, project.id, chosen).ids for chosen in (WAITING, _FLAGGED))
-    return list(dict.fromkeys(chain.from_iterable(every)))
-
-
-def _waiting(project: Project, home: Home) -> int:
-    """How many verdicts that whole list has."""
-    return (
-        len(to_read(project)) if has_others(home.first or ()) else sum(size.size for size in home.queue or ())
-    )
-
-
 _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
     "totals": _totals,
     "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
     "data": lambda project, _: data_counts(project.db, project.id),
-    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "first": _first, "waiting": _waiting,
-    "agreement": _agreement,
+    "flips": _flips, "subject": _subject, "board": _board, "first": _first, "waiting": _waiting, "agreement": _agreement,
     "untitled": lambda project, _: unknown_items(project.db, project.id),
 }  # fmt: skip
 

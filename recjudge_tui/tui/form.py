@@ -357,7 +357,8 @@ def _first(option: Option) -> str:
 class Form(Dialog[Any]):
     """Returns the value of each option by its name, or what `make` makes of them; None when the user cancels. A FieldError
     of `make` is shown at its field. `does`: what the form is accepted for. `follow` is called with the values whenever they
-    have settled, or with why there are none, and with True when the user asks for it: what follows from them stands below.
+    have settled, with why there are none, or None while they change, and with True when the user asks for it: what follows
+    from them stands below.
     """
 
     CSS = """
@@ -387,7 +388,7 @@ class Form(Dialog[Any]):
         does: str = "show",
         make: Callable[[dict[str, Any]], Any] = lambda given: given,
         derived: Derived = MappingProxyType({}),
-        follow: Callable[[dict[str, Any] | FieldError, bool], object] | None = None,
+        follow: Callable[[dict[str, Any] | FieldError | None, bool], object] | None = None,
     ) -> None:
         super().__init__()
         self._title, self._does, self._make, self._follow = title, does, make, follow
@@ -427,6 +428,12 @@ class Form(Dialog[Any]):
         for pane in self.query(TextPane):
             pane.can_focus = False
             self.action_follow(asked=False)
+
+    @on(Input.Changed)
+    @on(Choice.Changed)
+    def _changed(self) -> None:
+        if self._follow is not None:
+            self._follow(None, False)
 
     @on(Fields.Settled)
     def _settled(self) -> None:

@@ -22,7 +22,6 @@ from textual.widgets import Static
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.project import Project
 from recjudge_tui.reports.figures.marks import Mark, axis
 from recjudge_tui.reports.home import (
     LARGE,
@@ -31,8 +30,6 @@ from recjudge_tui.reports.home import (
     Home,
     HomeProcess,
     conclusion,
-    has_others,
-    to_read,
     with_next_part,
 )
 from recjudge_tui.store.database import Database, StoredRow
@@ -598,10 +595,6 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 _ARGUMENTS = {"cases": "filter_text", "data": "kind"}
 
 
-def _to_read(db: Database, project_id: int) -> list[int]:
-    return to_read(Project.numbered(db, project_id))
-
-
 class HomeScreen(ImportScreen):
     """`HomeScreen(project_id)`. Leaving the screen stops reading. Returning resumes it, or starts it again if the database
     has changed meanwhile.
@@ -688,7 +681,7 @@ class HomeScreen(ImportScreen):
             more = {_ARGUMENTS[screen]: argument} if argument else {}
             self.open_screen(screen, self.project_id, **more)
 
-    def _read_from(self, given: Sequence[int], at: int | None = None) -> None:
+    def _read_from(self, given: Sequence[int], at: int) -> None:
         """These verdicts in this order, from one on."""
         from recjudge_tui.tui.triage import CasesScreen
 
@@ -697,12 +690,8 @@ class HomeScreen(ImportScreen):
 
     def action_triage(self) -> None:
         """All that waits for a reader, of which the home shows what is to be read first."""
-        first = self.view.seen.first or ()
-        if has_others(first):
-            self.background.start("to read", partial(_to_read, project_id=self.project_id), self._read_from)
-        else:
-            more = {"filter_text": WAITING.text()} if first else {}
-            self.open_screen("cases", self.project_id, **more)
+        more = {"filter_text": WAITING.text()} if self.view.seen.first else {}
+        self.open_screen("cases", self.project_id, **more)
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")

@@ -792,10 +792,12 @@ class ImportScreen(BaseScreen):
         derived = {} if known else {"project": ("path", _folder_name)}
         values = {"project": known, **self._unfinished}
 
-        def look(given: dict[str, Any] | RecjudgeError, asked: bool) -> None:
+        def look(given: dict[str, Any] | RecjudgeError | None, asked: bool) -> None:
             """Show below the form what the files are read as, of large ones only when the user asks."""
             self.background.cancel("look")
-            if isinstance(given, RecjudgeError):
+            if given is None:
+                form.say("", Content(""))
+            elif isinstance(given, RecjudgeError):
                 wrong = form.fields.text("path") and form_words(given.title)
                 form.say(
                     "",
