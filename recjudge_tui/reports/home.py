@@ -18,15 +18,13 @@ from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
 from recjudge_tui.domain.text import one_line, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
-from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import DataCounts, data_counts, project_overview, unknown_items
 from recjudge_tui.store.runs import newest_runs
 from recjudge_tui.store.schema import connect
 
-# what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
+# what is large is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
     from recjudge_tui.store.verdicts import FlipCount, VerdictRow
 
@@ -265,6 +263,8 @@ def _subject(project: Project, home: Home) -> Subject:
 
 def _board(project: Project, home: Home) -> Board:
     """The ranking of the report "leaderboard"."""
+    from recjudge_tui.reports.declare import table_of
+
     about = home.subject or Subject()
     if about.topic is None:
         return Board()
@@ -284,7 +284,9 @@ def _board(project: Project, home: Home) -> Board:
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
     """The rater's agreement with the best reference; empty if people judged none of its cases."""
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.reports.words import combined_notes, few_cases
+    from recjudge_tui.stats.registry import label_of
     from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()

@@ -22,7 +22,6 @@ from textual.widgets import Static
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.reports.figures.marks import Mark, axis
 from recjudge_tui.reports.home import (
     LARGE,
     RUNS_NAMED,
@@ -156,6 +155,8 @@ def _board(seen: Home, _: Sequence[StoredRow]) -> Part:
         return "Leaderboard", [Entry((("", ""), (_WAITING, "dim")), Destination("reports"))] if waits else []
     if board.topic is None or not board.lines:
         return "", []
+    from recjudge_tui.reports.figures.marks import Mark, axis  # no part of the first paint
+
     rows = board.lines[:_SYSTEMS]
     prefix = shared_prefix([str(row["system"]) for row in board.lines])
     bounds = axis(Mark("", row["score"], row.get("ci_low"), row.get("ci_high")) for row in rows)
