@@ -540,10 +540,18 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         if step is not None:
             start.fill(start.filled.values(), step)
 
+    def on_compose(self) -> None:
+        if self._live:
+            # otherwise the styles of all parts would be computed twice
+            self._set_columns(self.app.size.width)
+
+    def _set_columns(self, width: int) -> None:
+        self.set_class(width >= _TWO_COLUMNS, "-two")
+        self.set_class(width >= _THREE_COLUMNS, "-three")
+
     def on_resize(self) -> None:
-        two = self.outer_size.width >= _TWO_COLUMNS
-        self.set_class(two, "-two")
-        self.set_class(self.outer_size.width >= _THREE_COLUMNS, "-three")
+        self._set_columns(self.outer_size.width)
+        two = self.has_class("-two")
         left, others = self.query_one("#left"), self.query_one("#others")
         first, second = (left, others) if two else (others, left)
         self.query_one("#columns").move_child(second, after=first)
