@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
+# of a look that took long, so many times as long nothing is looked at: to count a million calls takes a third of a second
+_REST = 4
 _LOOK_AGAIN_S = 3.0
 
 
@@ -82,7 +84,7 @@ class RecjudgeApp(App[None]):
         self.runs_known = False
         self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
-        self._looked_at = 0.0
+        self._looked_at = self._rest_until = 0.0
         self._poll: Timer | None = None
         self.own_keys: dict[str, str] = {}
         self.fault: Exception | None = None
@@ -137,11 +139,16 @@ class RecjudgeApp(App[None]):
         self._looked_at = time.monotonic()
         self.background.start("runs", _live_runs, self._show_active)
 
+    def _check_again(self) -> None:
+        if time.monotonic() > self._rest_until:
+            self.check_runs()
+
     def _show_active(self, active: list[StoredRow]) -> None:
+        self._rest_until = time.monotonic() + _REST * (time.monotonic() - self._looked_at)
         changed = bool(active or self.active or not self.runs_known)
         self.active, self.runs_known = active, True
         if self.active and self._poll is None:
-            self._poll = self.set_interval(POLL_S, self.check_runs)
+            self._poll = self.set_interval(POLL_S, self._check_again)
         elif not self.active and self._poll is not None:
             self._poll.stop()
             self._poll = None
