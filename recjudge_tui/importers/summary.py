@@ -77,6 +77,14 @@ class ImportSummary(Model):
     read, stored, unchanged, skipped = map(_total, ("read", "stored", "unchanged", "skipped"))
 
     @property
+    def counts(self) -> str:
+        """How many rows were stored, in a sentence."""
+        more = [
+            f"{n:,} {what}" for n, what in ((self.unchanged, "unchanged"), (self.skipped, "skipped")) if n
+        ]
+        return ", ".join([f"{self.stored:,} of {quantity(self.read, 'row')} stored", *more]) + "."
+
+    @property
     def warning_count(self) -> int:
         return sum(self.warning_kinds.values())
 

@@ -182,14 +182,8 @@ def _board(seen: Home, _: Sequence[StoredRow]) -> Part:
         entries.append(Entry((("", ""), (quantity(rest, "more system"), "dim")), Destination("reports")))
     about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
     figure = board.figure if board.figure and board.figure != "win rate" else ""
-    words = [
-        "Leaderboard",
-        one_line(about, 40),
-        figure,
-        one_line(board.rater, 40),
-        prefix and f"{prefix}{GLYPHS.cut}",
-    ]
-    return f" {GLYPHS.dot} ".join(filter(None, words)), entries
+    words = [one_line(about, 40), figure, one_line(board.rater, 40), prefix and f"{prefix}{GLYPHS.cut}"]
+    return f" {GLYPHS.dot} ".join(filter(None, ["Leaderboard", *words])), entries
 
 
 def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
@@ -204,12 +198,8 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
         of_judge = Destination("cases", agreement.cases)
         rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n, agreement.few)]
         if agreement.ceiling is not None:
-            people = (
-                agreement.ceiling,
-                agreement.ceiling_interval,
-                agreement.ceiling_n,
-                agreement.ceiling_few,
-            )
+            of = agreement
+            people = (of.ceiling, of.ceiling_interval, of.ceiling_n, of.ceiling_few)
             rows.append((f"people{GLYPHS.dot}people", reports, *people))
         known = [v for *_, value, ends, _, _ in rows for v in (value, *ends) if v is not None]
         bounds = (min(known, default=0.0), max(known, default=1.0))

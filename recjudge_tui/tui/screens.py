@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -34,7 +33,6 @@ from recjudge_tui.domain.filters import KEYS, OCCASION_HINT, OCCASIONS, parse_fi
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
-from recjudge_tui.domain.scales import ends_of, values_of
 from recjudge_tui.domain.text import one_line, quantity, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
@@ -60,7 +58,6 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.tui.form import Form
 
 
@@ -785,6 +782,7 @@ class ImportScreen(BaseScreen):
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project, else the name of the folder."""
+        from recjudge_tui.importers.folders import size_of
         from recjudge_tui.tui.form import Form, form_words
 
         # a name with characters that cannot be shown cannot be edited
@@ -803,7 +801,7 @@ class ImportScreen(BaseScreen):
                     "",
                     Content.styled(wrong or "Here stands what files are read as, before the import.", "dim"),
                 )
-            elif (size := _size(given["path"])) > _LARGE and not asked:
+            elif (size := size_of(given["path"])) > _LARGE and not asked:
                 large = f"{size / 1e6:,.0f} MB: {{form.look}} reads all of it and shows what it would be stored as"
                 form.say("", Content.styled(keyed(self.app, large), "dim"))
             else:
@@ -823,7 +821,7 @@ class ImportScreen(BaseScreen):
             from recjudge_tui.importers.codes import Unclear
 
             self._unfinished = given
-            if not isinstance(error, Unclear) or not (choices := _choices(error.lines)):
+            if not isinstance(error, Unclear) or not (choices := error.choices):
                 self.host.show_error(error)
                 return
 
@@ -855,21 +853,6 @@ class ImportScreen(BaseScreen):
         """An import into this project is done."""
 
 
-def _choices(lines: Iterable[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]]:
-    """What can be chosen of the lines that settle what answers mean: in words, each with the options of an import."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    for line, meaning in lines:
-        name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
-        if name == "--keep-fitting":
-            found.append((meaning, {"keep_fitting": True}))
-        elif name == "--scale" and (ends := ends_of(text)) is not None:
-            found.append((meaning, {"scale": ends}))
-        elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
-            words = ", ".join(f"{old} = {new}" for old, new in values.items())
-            found.append((f"{words}: {meaning}", {"values": values}))
-    return found
-
-
 def _folder_name(path: str) -> str:
     """That of the folder, or of the one that the file is in; empty where there is neither."""
     with suppress(OSError, ValueError):
@@ -877,14 +860,6 @@ def _folder_name(path: str) -> str:
         if path.strip() and place.exists():
             return one_line((place if place.is_dir() else place.parent).name, 60)
     return ""
-
-
-def _size(path: Path) -> int:
-    """The bytes of a file, or of the files in a folder."""
-    with suppress(OSError):
-        files = path.iterdir() if path.is_dir() else [path]
-        return sum(file.stat().st_size for file in files if file.is_file())
-    return 0
 
 
 def _looked_at(db: Database, given: Mapping[str, Any]) -> Content:
@@ -905,7 +880,7 @@ def _refused(error: RecjudgeError) -> Content:
     """Why the files cannot be imported as they are; of answers that can be read in several ways, what will be asked."""
     from recjudge_tui.importers.codes import Unclear
 
-    if isinstance(error, Unclear) and (choices := _choices(error.lines)):
+    if isinstance(error, Unclear) and (choices := error.choices):
         asks = "\n".join(("The import asks which it is:", *(f"  {words}" for words, _ in choices)))
         error = RecjudgeError(error.title, error.cause, asks)
     return error_content(error)
@@ -918,19 +893,12 @@ def _import(db: Database, given: Mapping[str, Any], meant: Mapping[str, Any]) ->
     every = import_paths(
         db, given["project"], (given["path"],), given["kind"] or None, system=given["system"], **meant
     )
-    says = [_import_words(done, len(every) > 1) for done in every]
+    says = [(f"{done.kind}: " if len(every) > 1 else "") + done.counts for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
     notes = [note for done in every for note in done.notes]
     lines = [*every[0].aside, *notes, *kinds, *warnings]
     return " ".join(says), "\n".join(lines)
-
-
-def _import_words(done: ImportSummary, several: bool) -> str:
-    says = f"{done.kind}: " if several else ""
-    says += f"{done.stored:,} of {quantity(done.read, 'row')} stored"
-    more = [f"{n:,} {what}" for n, what in ((done.unchanged, "unchanged"), (done.skipped, "skipped")) if n]
-    return ", ".join([says, *more]) + "."
 
 
 # ---- exporting ---------------------------------------------------------------------------------------------------
