@@ -101,12 +101,9 @@ class Unclear(InputError):  # noqa: N818 - a question
         choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in lines)
         super().__init__(title, cause, f"Say what they mean:{choices}")
         self.lines = lines
-
-    @property
-    def choices(self) -> list[tuple[str, dict[str, Any]]]:
-        """What can be chosen, in words, each with the options of an import; without what has to be written by hand."""
-        found: list[tuple[str, dict[str, Any]]] = []
-        for line, meaning in self.lines:
+        # without what has to be written by hand
+        self.choices = found = list[tuple[str, dict[str, Any]]]()
+        for line, meaning in lines:
             name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
             if name == "--keep-fitting":
                 found.append((meaning, {"keep_fitting": True}))
@@ -115,7 +112,6 @@ class Unclear(InputError):  # noqa: N818 - a question
             elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
                 words = ", ".join(f"{old} = {new}" for old, new in values.items())
                 found.append((f"{words}: {meaning}", {"values": values}))
-        return found
 
 
 def is_few(lost: float, of: int) -> bool:

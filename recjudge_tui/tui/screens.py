@@ -34,7 +34,7 @@ from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
 from recjudge_tui.domain.text import one_line, quantity, safe_text
-from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.errors import InputError, NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
@@ -58,6 +58,7 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
+    from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.tui.form import Form
 
 
@@ -793,21 +794,17 @@ class ImportScreen(BaseScreen):
         def look(given: dict[str, Any] | RecjudgeError | None, asked: bool) -> None:
             """Show below the form what the files are read as, of large ones only when the user asks."""
             self.background.cancel("look")
-            if given is None:
-                form.say("", Content(""))
-            elif isinstance(given, RecjudgeError):
+            text = ""
+            if isinstance(given, RecjudgeError):
                 wrong = form.fields.text("path") and form_words(given.title)
-                form.say(
-                    "",
-                    Content.styled(wrong or "Here stands what files are read as, before the import.", "dim"),
-                )
-            elif (size := size_of(given["path"])) > _LARGE and not asked:
-                large = f"{size / 1e6:,.0f} MB: {{form.look}} reads all of it and shows what it would be stored as"
-                form.say("", Content.styled(keyed(self.app, large), "dim"))
-            else:
-                form.say("Reading", Content.styled(one_line(given["path"], 200), "dim"))
+                text = wrong or "Here stands what files are read as, before the import."
+            elif given is not None and (size := size_of(given["path"])) > _LARGE and not asked:
+                text = f"{size / 1e6:,.0f} MB: {{form.look}} reads all of it and shows what it would be stored as"
+            elif given is not None:
+                text = "Reading"
                 job, failed = partial(_looked_at, given=given), lambda e: form.say("Import", _refused(e))
                 self.background.start("look", job, partial(form.say, "Nothing is stored yet"), failed)
+            form.say("", Content.styled(keyed(self.app, text), "dim"))
 
         form = Form("Import", _IMPORTED, values, {}, does="import", derived=derived, follow=look)
 
@@ -818,10 +815,8 @@ class ImportScreen(BaseScreen):
 
         def ask_meaning(given: dict[str, Any], meant: Mapping[str, Any], error: RecjudgeError) -> None:
             """Of answers that can be read in several ways ask which, and import again; else show the error."""
-            from recjudge_tui.importers.codes import Unclear
-
             self._unfinished = given
-            if not isinstance(error, Unclear) or not (choices := error.choices):
+            if not isinstance(error, InputError) or not (choices := error.choices):
                 self.host.show_error(error)
                 return
 
@@ -864,23 +859,26 @@ def _folder_name(path: str) -> str:
 
 def _looked_at(db: Database, given: Mapping[str, Any]) -> Content:
     """What the files would be stored as."""
-    from recjudge_tui.importers.folders import import_paths
     from recjudge_tui.importers.summary import told
 
     def go_on(_rows: int, _share: float) -> None:
         if get_current_worker().is_cancelled:
             raise RecjudgeError("replaced by what was chosen since")
 
-    path, kind, system = given["path"], given["kind"] or None, given["system"]
-    every = import_paths(db, given["project"], (path,), kind, system=system, dry_run=True, progress=go_on)
+    every = _read(db, given, dry_run=True, progress=go_on)
     return Content("\n".join(map(safe_text, told(every, dry_run=True, rows=True))))
+
+
+def _read(db: Database, given: Mapping[str, Any], **more: Any) -> list[ImportSummary]:
+    from recjudge_tui.importers.folders import import_paths
+
+    kind = given["kind"] or None
+    return import_paths(db, given["project"], (given["path"],), kind, system=given["system"], **more)
 
 
 def _refused(error: RecjudgeError) -> Content:
     """Why the files cannot be imported as they are; of answers that can be read in several ways, what will be asked."""
-    from recjudge_tui.importers.codes import Unclear
-
-    if isinstance(error, Unclear) and (choices := error.choices):
+    if isinstance(error, InputError) and (choices := error.choices):
         asks = "\n".join(("The import asks which it is:", *(f"  {words}" for words, _ in choices)))
         error = RecjudgeError(error.title, error.cause, asks)
     return error_content(error)
@@ -888,11 +886,7 @@ def _refused(error: RecjudgeError) -> Content:
 
 def _import(db: Database, given: Mapping[str, Any], meant: Mapping[str, Any]) -> tuple[str, str]:
     """A toast, and the warnings line by line. `meant`: what the answers of labels mean."""
-    from recjudge_tui.importers.folders import import_paths
-
-    every = import_paths(
-        db, given["project"], (given["path"],), given["kind"] or None, system=given["system"], **meant
-    )
+    every = _read(db, given, **meant)
     says = [(f"{done.kind}: " if len(every) > 1 else "") + done.counts for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
