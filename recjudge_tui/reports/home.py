@@ -155,7 +155,7 @@ class Home:
             return ()
         if not data.lists and not data.explanations:
             # labels alone are enough to rank systems, but there is nothing to judge
-            return (Gap("no lists and no texts: a judge has nothing to read", "import"),)
+            return (Gap("no lists, no texts: nothing to judge", "import"),)
         listed = data.lists > 0
         lacking: tuple[tuple[object, str, Remedy], ...] = (
             (listed and len(data.systems) == 1, "lists of one system: pairs need two", "import"),

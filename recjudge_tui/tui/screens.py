@@ -797,7 +797,9 @@ class ImportScreen(BaseScreen):
             text = ""
             if isinstance(given, RecjudgeError):
                 wrong = form.fields.text("path") and form_words(given.title)
-                text = wrong or "Here stands what files are read as, before the import."
+                text = (
+                    wrong or "What the files are read as appears here; nothing is stored before the import."
+                )
             elif given is not None and (size := size_of(given["path"])) > _LARGE and not asked:
                 text = f"{size / 1e6:,.0f} MB: {{form.look}} reads all of it and shows what it would be stored as"
             elif given is not None:
