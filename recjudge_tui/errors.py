@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from recjudge_tui.steps import Step
@@ -66,7 +66,10 @@ class ConstraintError(StoreError):
 
 
 class InputError(RecjudgeError):
-    """A file cannot be imported; nothing of it was stored."""
+    """A file cannot be imported; nothing of it was stored. `choices`: what can be chosen to import it, in words, each with
+    the options of an import."""
+
+    choices: Sequence[tuple[str, dict[str, Any]]] = ()
 
 
 class PromptError(RecjudgeError):

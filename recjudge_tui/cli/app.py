@@ -87,7 +87,7 @@ def recjudge(ctx: click.Context, db: str | None) -> None:
         open_app(db)
 
 
-def open_app(db: str | None, project: str | None = None) -> None:
+def open_app(db: str | None) -> None:
     """Open the app. Raises UsageError without a terminal that can show it."""
     if not has_terminal():
         raise click.UsageError(
@@ -97,7 +97,7 @@ def open_app(db: str | None, project: str | None = None) -> None:
     from recjudge_tui.settings import database_path
     from recjudge_tui.tui.app import run_app
 
-    run_app(database_path(db), project)
+    run_app(database_path(db))
 
 
 def has_terminal() -> bool:

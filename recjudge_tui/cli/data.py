@@ -20,7 +20,7 @@ from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.layout import shipped_file
 from recjudge_tui.importers.reader import STDIN_NAME, parse_where, saved_input
 from recjudge_tui.importers.registry import layouts
-from recjudge_tui.importers.summary import EXAMPLES
+from recjudge_tui.importers.summary import first_rows, told
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.settings import database_path
 from recjudge_tui.store.projects import project_id, set_domain
@@ -104,29 +104,17 @@ def _name_domain(database: Database, summary: ImportSummary, domain: str | None)
 
 def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
     """Print what was stored and left out to stderr; for a dry run, also print the first rows to stdout."""
-    for line in summaries[0].aside:
-        narrate(line)
-    for summary in summaries:
-        for line in _summary_lines(summary, dry_run):
-            narrate(line if len(summaries) == 1 else f"{summary.kind}: {line}")
-    for line in _facts(summaries[0]):
+    for line in (*told(summaries, dry_run=dry_run), *_next(summaries[0])):
         narrate(line)
     if dry_run:
-        _put_examples(summaries)
+        click.echo("\n".join((*first_rows(summaries), "This was a dry run: nothing was stored.")))
 
 
-def _facts(summary: ImportSummary) -> Iterator[str]:
-    """What matters next about the project, and the next command."""
+def _next(summary: ImportSummary) -> Iterator[str]:
+    """The next command."""
     facts = summary.facts
     if facts is None:
         return
-    known = [
-        (facts.users, f"{facts.ready:,} of {facts.users:,} users with lists have a history"),
-        (facts.lists, f"{facts.untitled:,} of {facts.lists:,} lists have items without a title"),
-        (facts.labels, f"{facts.on_lists:,} of {facts.labels:,} labels are on a case with its lists or text"),
-    ]
-    if parts := [text for count, text in known if count]:
-        yield f"project {summary.project}: {' · '.join(parts)}"
     if summary.step is None:
         words = f"recjudge agreement -p {shlex.quote(summary.project)}"
     else:
@@ -166,37 +154,3 @@ def _database(db: str | None, dry_run: bool) -> Iterator[Database]:
         if dry_run and not database_path(db).exists():
             db = str(opened.enter_context(scratch_folder()) / "dry_run.db")
         yield opened.enter_context(open_db(db))
-
-
-def _put_examples(summaries: Sequence[ImportSummary]) -> None:
-    for summary in summaries:
-        examples = [example for file in summary.files for example in file.examples][:EXAMPLES]
-        click.echo(f"{summary.kind}{f', the first {len(examples)}:' if examples else ': nothing new'}")
-        for example in examples:
-            click.echo(f"  {example}")
-    click.echo("This was a dry run: nothing was stored.")
-
-
-def _summary_lines(summary: ImportSummary, dry_run: bool) -> Iterator[str]:
-    """The counts of rows of each file, then the first warnings, then the number of warnings of each kind."""
-    verb = "would be stored" if dry_run else "stored"
-    for file in summary.files:
-        if file.earlier is not None:
-            day = file.earlier_at[:10]
-            yield f"{file.path}: already imported on {day} as import {file.earlier} of this project, nothing changed"
-        else:
-            number = "" if dry_run else f" · import {file.import_id}"
-            yield (
-                f"{file.path}: {file.read:,} row{'' if file.read == 1 else 's'} read, {file.stored:,} {verb},"
-                f" {file.skipped:,} skipped, {file.unchanged:,} unchanged · layout {file.layout}{number}"
-            )
-            if file.columns:
-                yield f"  columns: {file.columns}"
-            yield from (f"  {remark}" for remark in file.remarks)
-    yield from summary.warnings
-    total = summary.warning_count
-    if total > len(summary.warnings):
-        yield f"… and {total - len(summary.warnings):,} more warnings"
-    for kind, count in summary.warning_kinds.items():
-        yield f"{count:,} × {kind}"
-    yield from summary.notes

@@ -14,6 +14,8 @@ WHY = ("swap", "flag", "failed", "disagree")
 STATES = ("ok", "failed")
 # reasons to put a verdict into the queue, in the order of the queue
 QUEUED = ("people", "split", "flip", "confidence", "failed", "orders")
+# waits for a reader too, but only where it is asked for
+FLAGGED = "flagged"
 # `disagree:human`: the verdicts of all people
 ALL_PEOPLE = "human"
 TRIAGED = ("yes", "no", "accepted", "dismissed", "overridden")
@@ -24,7 +26,8 @@ KEYS: dict[str, str] = {
     "judge": "judge:NAME, any part of a rater's name; judge=NAME, the whole name",
     "label": "label:poor, label:A, label:tie",
     "aspect": "aspect:accuracy",
-    "queue": f"queue:any or queue:{'|'.join(QUEUED)}, verdicts that need a decision and have none",
+    "queue": f"queue:any or queue:{'|'.join(QUEUED)}, verdicts that need a decision and have none; queue:flagged, other"
+    " flagged lists without one; queue:all, both",
     "why": f"why:{'|'.join(WHY)}",
     "system": "system:NAME, any part of a system's name; system=NAME, the whole name",
     "won": "won:SYSTEM, the whole name: pairs of lists that it won",
@@ -54,7 +57,7 @@ _NUMBERED = ("case", "run")
 _IN_PARTS = ("judge", "system", "tag", "theme")
 OCCASIONS = ("context", "from", "to")
 OCCASION_HINT = " ".join(f"{key}:" for key in OCCASIONS)
-_WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED, "queue": ("any", *QUEUED)}
+_WORDS = {"why": WHY, "state": STATES, "triaged": TRIAGED, "queue": ("any", "all", *QUEUED, FLAGGED)}
 # a quote within quotes is doubled
 _QUOTED = r'"((?:[^"]|"")*)"?'
 _TOKEN = re.compile(rf"([A-Za-z_]+)(:|<=|>=|<|>|=)(?:{_QUOTED}|(\S*))|{_QUOTED}|(\S+)")
@@ -109,9 +112,11 @@ class VerdictFilter(NamedTuple):
         return VerdictFilter(self.terms + more)
 
     def queue(self) -> frozenset[str]:
-        """The reasons (of QUEUED) that the filter selects from the queue; empty without such a term."""
+        """The reasons (of QUEUED and FLAGGED) that the filter selects from the queue; empty without such a term."""
         asked = {term.value for term in self.terms if term.key == "queue"}
-        return frozenset(QUEUED if "any" in asked else asked)
+        if "all" in asked:
+            return frozenset((*QUEUED, FLAGGED))
+        return frozenset({*asked, *QUEUED} - {"any"} if "any" in asked else asked)
 
     def without(self, key: str) -> VerdictFilter:
         return VerdictFilter(tuple(term for term in self.terms if term.key != key))

@@ -14,9 +14,9 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from recjudge_tui.domain.scales import Scale
+from recjudge_tui.domain.scales import Scale, ends_of, values_of
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import InputError
 from recjudge_tui.files import parse_toml
@@ -101,6 +101,17 @@ class Unclear(InputError):  # noqa: N818 - a question
         choices = "".join(f"\n  {option:<{width}}   {meaning}" for option, meaning in lines)
         super().__init__(title, cause, f"Say what they mean:{choices}")
         self.lines = lines
+        # without what has to be written by hand
+        self.choices = found = list[tuple[str, dict[str, Any]]]()
+        for line, meaning in lines:
+            name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
+            if name == "--keep-fitting":
+                found.append((meaning, {"keep_fitting": True}))
+            elif name == "--scale" and (ends := ends_of(text)) is not None:
+                found.append((meaning, {"scale": ends}))
+            elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
+                words = ", ".join(f"{old} = {new}" for old, new in values.items())
+                found.append((f"{words}: {meaning}", {"values": values}))
 
 
 def is_few(lost: float, of: int) -> bool:

@@ -24,6 +24,14 @@ class _DryRun(Exception):  # noqa: N818 - undoes the transaction of a dry run
     pass
 
 
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of the files in a folder; 0 where it cannot be read."""
+    with suppress(OSError):
+        files = path.iterdir() if path.is_dir() else [path]
+        return sum(file.stat().st_size for file in files if file.is_file())
+    return 0
+
+
 @contextmanager
 def _whole() -> Iterator[None]:
     """Say in an error that nothing was imported."""

@@ -8,25 +8,23 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
+from recjudge_tui.domain.filters import FLAGGED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.protocols import SAER, protocol_facts, with_unit
 from recjudge_tui.domain.text import one_line, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.topics import Topic, asked, topic_terms, topics
-from recjudge_tui.stats.registry import label_of
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.projects import DataCounts, data_counts, project_overview, unknown_items
 from recjudge_tui.store.runs import newest_runs
 from recjudge_tui.store.schema import connect
 
-# what loads NumPy is imported by the part that needs it, so that the app paints its first screen without
+# what is large is imported by the part that needs it, so that the app paints its first screen without
 if TYPE_CHECKING:
     from recjudge_tui.store.verdicts import FlipCount, VerdictRow
 
@@ -61,14 +59,6 @@ class Totals(NamedTuple):
     runs: int
     run: int | None
     judge: str
-
-
-class QueueSize(NamedTuple):
-    """How many verdicts wait for a reader for one reason, and the filter that lists them."""
-
-    reason: str
-    size: int
-    cases: str
 
 
 class Subject(NamedTuple):
@@ -117,11 +107,8 @@ class PeopleAgreement(NamedTuple):
     reason: str = ""
 
 
-FLAGGED = "flagged"
-
-
 class First(NamedTuple):
-    """A verdict to read, why it waits for a reader (of the queue, or FLAGGED), and its reasoning. A failed one stands for
+    """A verdict to read, why it waits for a reader, and its reasoning. A failed one stands for
     all that failed in the same way; `alike`: there are others."""
 
     row: VerdictRow
@@ -137,7 +124,6 @@ class Home:
     totals: Totals | None = None
     runs: tuple[StoredRow, ...] | None = None
     data: DataCounts | None = None
-    queue: tuple[QueueSize, ...] | None = None
     flips: tuple[FlipCount, ...] | None = None
     subject: Subject | None = None
     board: Board | None = None
@@ -169,14 +155,14 @@ class Home:
             return ()
         if not data.lists and not data.explanations:
             # labels alone are enough to rank systems, but there is nothing to judge
-            return (Gap("no lists and no texts: a judge has nothing to read", "import"),)
+            return (Gap("no lists, no texts: nothing to judge", "import"),)
         listed = data.lists > 0
         lacking: tuple[tuple[object, str, Remedy], ...] = (
-            (listed and len(data.systems) == 1, "lists of one system only: pairs need two", "import"),
-            (listed and not data.items_described, "no items: a judge sees ids instead of titles", "import"),
-            (listed and not data.events, "no events: a judge knows nothing about the users", "import"),
-            (listed and not data.held_out, "no held-out events: no nDCG beside the verdicts", "import"),
-            (not data.labels, "no labels from people: judges cannot be checked", "label"),
+            (listed and len(data.systems) == 1, "lists of one system: pairs need two", "import"),
+            (listed and not data.items_described, "no items: a judge sees ids, no titles", "import"),
+            (listed and not data.events, "no events: users without a history", "import"),
+            (listed and not data.held_out, "no held-out events: no nDCG", "import"),
+            (not data.labels, "no labels: judges cannot be checked", "label"),
             (
                 data.items_described and self.untitled,
                 f"{self.untitled or 0:,} items of lists without a title",
@@ -240,19 +226,15 @@ def _totals(project: Project, _: Home) -> Totals:
     return Totals(row["cases"], row["verdicts"], row["flagged"], row["runs"], *newest)
 
 
-WAITING = VerdictFilter((Term("queue", ":", "any"),))
-_FLAGGED = VerdictFilter((Term("flag", ":", "any"), Term("triaged", ":", "no")))
+# all that waits for a reader, of which the home shows what is to be read first
+WAITING = VerdictFilter((Term("queue", ":", "all"),))
 
 
-def _queue(project: Project, _: Home) -> tuple[QueueSize, ...]:
+def _waiting(project: Project, _: Home) -> int:
+    """How many verdicts wait for a reader."""
     from recjudge_tui.reports.verdict_list import listed_verdicts
 
-    by_reason = listed_verdicts(project.db, project.id, WAITING).sizes()
-    return tuple(
-        QueueSize(reason, size, VerdictFilter((Term("queue", ":", name),)).text())
-        for name, (reason, size) in zip(QUEUED, by_reason.items(), strict=True)
-        if size
-    )
+    return len(listed_verdicts(project.db, project.id, WAITING).ids)
 
 
 def _flips(project: Project, _: Home) -> tuple[FlipCount, ...]:
@@ -281,6 +263,8 @@ def _subject(project: Project, home: Home) -> Subject:
 
 def _board(project: Project, home: Home) -> Board:
     """The ranking of the report "leaderboard"."""
+    from recjudge_tui.reports.declare import table_of
+
     about = home.subject or Subject()
     if about.topic is None:
         return Board()
@@ -300,7 +284,9 @@ def _board(project: Project, home: Home) -> Board:
 
 def _agreement(project: Project, home: Home) -> PeopleAgreement:
     """The rater's agreement with the best reference; empty if people judged none of its cases."""
+    from recjudge_tui.reports.declare import table_of
     from recjudge_tui.reports.words import combined_notes, few_cases
+    from recjudge_tui.stats.registry import label_of
     from recjudge_tui.store.ratings import project_raters
 
     about = home.subject or Subject()
@@ -347,7 +333,8 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
         return not (leading <= {*row.systems} or (len(row.systems) == 1 and row.systems[0] in leading))
 
     found: dict[object, First] = {}
-    for chosen in (own, WAITING, _FLAGGED):
+    queues = (VerdictFilter((Term("queue", ":", name),)) for name in ("any", FLAGGED))
+    for chosen in (own, *queues):
         if len(found) >= MOST_READ:
             break
         queued = listed_verdicts(project.db, project.id, chosen)
@@ -358,7 +345,7 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
         rows.sort(key=lambda row: (row.failed, is_other(row)))
         for row in rows:
             key = (row.rater, row.protocol, row.error_kind) if row.failed else row.case_id
-            known = found.setdefault(key, First(row, why[row.verdict_id] or FLAGGED, ""))
+            known = found.setdefault(key, First(row, why[row.verdict_id], ""))
             if row.failed and known.row.case_id != row.case_id:
                 found[key] = known._replace(alike=True)
     shown = list(found.values())[:MOST_READ]
@@ -369,32 +356,11 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
     )
 
 
-def has_others(first: tuple[First, ...]) -> bool:
-    """Whether what is to be read first is more than the queue."""
-    return any(one.reason == FLAGGED for one in first)
-
-
-def to_read(project: Project) -> list[int]:
-    """All that waits for a reader where that is more than the queue: the queue, then flagged lists."""
-    from recjudge_tui.reports.verdict_list import listed_verdicts
-
-    every = (listed_verdicts(project.db, project.id, chosen).ids for chosen in (WAITING, _FLAGGED))
-    return list(dict.fromkeys(chain.from_iterable(every)))
-
-
-def _waiting(project: Project, home: Home) -> int:
-    """How many verdicts that whole list has."""
-    return (
-        len(to_read(project)) if has_others(home.first or ()) else sum(size.size for size in home.queue or ())
-    )
-
-
 _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
     "totals": _totals,
     "runs": lambda project, _: newest_runs(project.db, project.id, RUNS_NAMED),
     "data": lambda project, _: data_counts(project.db, project.id),
-    "queue": _queue, "flips": _flips, "subject": _subject, "board": _board, "first": _first, "waiting": _waiting,
-    "agreement": _agreement,
+    "flips": _flips, "subject": _subject, "board": _board, "first": _first, "waiting": _waiting, "agreement": _agreement,
     "untitled": lambda project, _: unknown_items(project.db, project.id),
 }  # fmt: skip
 

@@ -267,12 +267,12 @@ def _pace(times: Sequence[tuple[str, float | None]], moment: datetime | None) ->
     return Pace(tuple(count / width for count in counts[first:]), width, rate, p95)
 
 
-def worked_s(watch: RunWatch, *, active: bool, moment: datetime | None = None) -> float:
+def worked_s(watch: RunWatch, *, active: bool) -> float:
     """Seconds worked on the run: its earlier attempts, and the newest one until now, or until it was last heard from
     if its process died. Pauses between attempts do not count."""
     if not watch.heartbeat_at or not watch.attempt_started_at:
         return watch.seconds
-    until = (moment or datetime.now(timezone.utc)) if active else datetime.fromisoformat(watch.heartbeat_at)
+    until = datetime.now(timezone.utc) if active else datetime.fromisoformat(watch.heartbeat_at)
     since = (until - datetime.fromisoformat(watch.attempt_started_at)).total_seconds()
     return watch.seconds + max(since, 0.0)
 

@@ -230,9 +230,9 @@ def no_verdicts(chosen: shapes.Base) -> str:
     return f"there are no verdicts {'yet' if chosen.ratings.cases.selected is None else 'on these'}"
 
 
-def interval_text(row: Row, kind: str = "float", of: str = "ci") -> str:
+def interval_text(row: Row, kind: str = "float") -> str:
     """Both ends of an interval as a person reads them: `50.1 to 57.4` (percent), `1.21 to 1.80`, `980 to 1043`."""
-    low, high = row.get(f"{of}_low"), row.get(f"{of}_high")
+    low, high = row.get("ci_low"), row.get("ci_high")
     if not isinstance(low, float) or not isinstance(high, float):
         return "–"
     times, decimals = {"share": (100, 1), "points": (1, 0)}.get(kind, (1, 2))

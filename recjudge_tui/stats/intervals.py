@@ -116,14 +116,14 @@ def jackknife(
     return Interval(ends.low, ends.high, join_notes(ends.note, note))
 
 
-def share_interval(value: float, left_out: FloatArray, n: int, level: float = LEVEL) -> Interval:
+def share_interval(value: float, left_out: FloatArray, n: int) -> Interval:
     """The interval of a figure from 0 to 1 from its values without each user: jackknife on the logit scale, at the ends
     Korn and Graubard's."""
-    ends = jackknife_interval(value, left_out, LOGIT, level)
+    ends = jackknife_interval(value, left_out, LOGIT)
     if ends.note in (AT_END, ALL_EQUAL):
         users = np.array([left_out.size])
         error, _ = _errors(left_out, np.zeros(left_out.size, dtype=np.int64), users)
-        low, high = korn_graubard(np.array([value]), error, np.array([float(n)]), users, level)
+        low, high = korn_graubard(np.array([value]), error, np.array([float(n)]), users)
         return Interval(min(value, float(low[0])), max(value, float(high[0])))
     return ends
 

@@ -318,9 +318,9 @@ def _explanation(error: sqlite3.DatabaseError | UnicodeEncodeError | OverflowErr
     text = str(error)
     if "locked" in text:
         return StoreBusyError(
-            f"{path} is busy",
-            f"SQLite says: {text}.",
-            "Another process has held the write lock for a long time; try again.",
+            f"{path} is locked by another program",
+            f"An import, a run or another program is writing to it. SQLite says: {text}.",
+            "Nothing was changed; try again when it is done.",
         )
     if "unable to open" in text and not can_open_more():
         return StoreError(f"{path} cannot be opened", "Too many files are open.", MORE_HANDLES)
@@ -390,8 +390,11 @@ def odd_json(db: Database) -> Iterator[StoreError]:
 # ---- opening and copying -------------------------------------------------------------------------------------------------
 
 
-def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -> Database:
-    """A connection to the file; the schema is not updated. Without `one_thread`, threads may take turns to use it."""
+def open_file(
+    path: Path, *, one_thread: bool = True, read_only: bool = False, wait_s: float | None = None
+) -> Database:
+    """A connection to the file; the schema is not updated. Without `one_thread`, threads may take turns to use it. `wait_s`:
+    how long a statement waits while another process has locked the file, BUSY_TIMEOUT_S unless given."""
     address: Path | str = path
     if read_only:
         # if nobody can write to it, SQLite needs no log and no locks
@@ -403,7 +406,7 @@ def open_file(path: Path, *, one_thread: bool = True, read_only: bool = False) -
             _own_file(path)
         connection = sqlite3.connect(
             address,
-            timeout=BUSY_TIMEOUT_S,
+            timeout=BUSY_TIMEOUT_S if wait_s is None else wait_s,
             isolation_level=None,
             check_same_thread=one_thread,
             uri=read_only,
@@ -453,10 +456,10 @@ def distrust(connection: sqlite3.Connection) -> None:
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
 
 
-def use_wal(database: Database) -> None:
+def use_wal(database: Database, wait_s: float | None = None) -> None:
     """Turn on the write-ahead log, so that readers do not wait for a writer. The setting is stored in the file, so call
     this only for a file that is known to be ours."""
-    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    deadline = time.monotonic() + (BUSY_TIMEOUT_S if wait_s is None else wait_s)
     while True:
         try:
             if database.value("PRAGMA journal_mode") != "wal":

@@ -50,10 +50,11 @@ def connect(
     one_thread: bool = True,
     notify: Callable[[str], None] | None = None,
     read_only: bool = False,
+    wait_s: float | None = None,
 ) -> Database:
     """Open the file, and make the schema if it is new. With `read_only`, or if it cannot be written (`notify` is told),
-    nothing is changed and a missing or empty file is an error. Without `one_thread` threads may take turns. Raises
-    StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
+    nothing is changed and a missing or empty file is an error. Without `one_thread` threads may take turns. `wait_s`: see
+    `open_file`. Raises StoreError when the file cannot be opened, is damaged, or does not have exactly our schema."""
     if (must_exist or read_only) and not path.exists():
         raise StoreError(f"no database at {path}", step=Step("other file"))
     if not read_only and is_read_only(path):
@@ -67,13 +68,13 @@ def connect(
             raise StoreError(
                 f"the folder {path.parent} cannot be created", f"{error.strerror}.", step=Step("other file")
             ) from error
-    database = open_file(path, one_thread=one_thread, read_only=read_only)
+    database = open_file(path, one_thread=one_thread, read_only=read_only, wait_s=wait_s)
     try:
         is_empty = check_schema(database)
         if read_only and is_empty:
             raise StoreError(f"{path} is empty", "It is opened read-only.", f"Fill it first, {_ELSE}")
         if not read_only:
-            use_wal(database)
+            use_wal(database, wait_s)
         if is_empty:
             _make(database)
     except BaseException:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from recjudge_tui.domain.filters import QUEUED, Term, VerdictFilter, whole_term
+from recjudge_tui.domain.filters import FLAGGED, QUEUED, Term, VerdictFilter, whole_term
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
@@ -427,14 +427,19 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
     """The undecided verdicts matching `chosen` that a reader should see, each once under its first reason (with `queue:`
     only those), in this order: a judge against a person (largest difference first, as a share of the scale), judges against
     each other, order flips, confidence below 0.6, failed, and cases of `suspects` (ids), whose texts give orders to the
-    judge. A disagreement is one step of A/Tie/B or of the labels, half of 0..1, or two of 1..5."""
+    judge; where `queue:` asks for them, other lists with a flag. A disagreement is one step of A/Tie/B or of the labels,
+    half of 0..1, or two of 1..5."""
     wanted = chosen.queue() or frozenset(QUEUED)
-    chosen = chosen.without("queue")
+    chosen, cases = chosen.without("queue"), [*suspects]
     where, parameters = conditions(project_id, chosen)
     if not any(term.key in EXACT for term in chosen.terms):
         # cases that test a judge have a report of their own
         where = f"{where} AND {about_systems('v.protocol')}"
-    one_judge = db.value(f"SELECT count(*) < 2 FROM {_JUDGES}", {"project": project_id})
+    if not cases:
+        # to find none of them would take longer than all the others
+        wanted -= {"orders"}
+    if db.value(f"SELECT count(*) < 2 FROM {_JUDGES}", {"project": project_id}):
+        wanted -= {"split"}
     seen = bytearray(db.value("SELECT ifnull(max(id), 0) + 1 FROM verdicts"))
     for row in db.rows(f"{DECIDED} AND verdict_id IS NOT NULL", {"project": project_id}):
         seen[row[0]] = 1
@@ -442,10 +447,9 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
     starts = []
     for name, (reason, sql) in _reasons().items():
         starts.append((reason, len(ids)))
-        if name not in wanted or (name == "split" and one_judge):
+        if name not in wanted:
             continue
-        values = {**parameters, "suspects": json.dumps(list(suspects))}
-        for (key,) in db.tuples(sql.replace("{where}", where), values):
+        for (key,) in db.tuples(sql.replace("{where}", where), {**parameters, "suspects": json.dumps(cases)}):
             # verdicts newer than the queue wait for the next queue
             if key < len(seen) and not seen[key]:
                 seen[key] = 1
@@ -454,7 +458,7 @@ def queue(db: Database, project_id: int, chosen: VerdictFilter, suspects: Iterab
 
 
 def _reasons() -> dict[str, tuple[str, str]]:
-    """Name in a filter (of QUEUED) -> (reason, its verdicts), the most important first."""
+    """Name in a filter (of QUEUED and FLAGGED) -> (reason, its verdicts), the most important first."""
 
     def those(reason: str, order: str = "v.id") -> str:
         return f"SELECT v.id FROM verdicts v WHERE {{where}} AND {reason} ORDER BY {order}"
@@ -476,6 +480,7 @@ def _reasons() -> dict[str, tuple[str, str]]:
         "confidence": ("low confidence", those(unsure, "v.confidence, v.id")),
         "failed": ("failed", those("v.state = 'failed'")),
         "orders": ("gives orders", those("v.case_id IN (SELECT value FROM json_each(:suspects))")),
+        FLAGGED: (FLAGGED, those("v.flag_count > 0")),
     }
 
 

@@ -34,7 +34,7 @@ from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog, Notice
-from recjudge_tui.tui.screens import Background, BaseScreen, is_screen, make_screen
+from recjudge_tui.tui.screens import WAIT_S, Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme
 from recjudge_tui.tui.toolkit import is_ours, is_too_late, lenient
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from recjudge_tui.tui.screens import Host
 
 POLL_S = 1.0
+# of a look that took long, so many times as long nothing is looked at: to count a million calls takes a third of a second
+_REST = 4
 _LOOK_AGAIN_S = 3.0
 
 
@@ -82,14 +84,14 @@ class RecjudgeApp(App[None]):
         self.runs_known = False
         self.chosen: dict[tuple[str, int], object] = {}
         self.animation_level = "none"
-        self._looked_at = 0.0
+        self._looked_at = self._rest_until = 0.0
         self._poll: Timer | None = None
         self.own_keys: dict[str, str] = {}
         self.fault: Exception | None = None
         self._program: subprocess.Popen[bytes] | None = None
         self._draft: Path | None = None
         self._painted = Painted((), colours=not self.no_color)
-        self.db = connect(db_path, notify=_tell)
+        self.db = connect(db_path, notify=_tell, wait_s=WAIT_S)
         self._file = file_identity(db_path)
         try:
             self._open_first = only_project(self.db) if project is None else project_id(self.db, project)
@@ -137,11 +139,16 @@ class RecjudgeApp(App[None]):
         self._looked_at = time.monotonic()
         self.background.start("runs", _live_runs, self._show_active)
 
+    def _check_again(self) -> None:
+        if time.monotonic() > self._rest_until:
+            self.check_runs()
+
     def _show_active(self, active: list[StoredRow]) -> None:
+        self._rest_until = time.monotonic() + _REST * (time.monotonic() - self._looked_at)
         changed = bool(active or self.active or not self.runs_known)
         self.active, self.runs_known = active, True
         if self.active and self._poll is None:
-            self._poll = self.set_interval(POLL_S, self.check_runs)
+            self._poll = self.set_interval(POLL_S, self._check_again)
         elif not self.active and self._poll is not None:
             self._poll.stop()
             self._poll = None

@@ -7,6 +7,7 @@ import csv
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -16,6 +17,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
@@ -28,13 +31,14 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.settings import user_path
 from recjudge_tui.tui.dialogs import Choice, Completion, CompletionInput, Dialog, FieldError
 from recjudge_tui.tui.judge_picker import JudgeField
-from recjudge_tui.tui.widgets import DialogHint
+from recjudge_tui.tui.widgets import DialogHint, TextPane
 
 Derived = Mapping[str, tuple[str, Callable[[str], str]]]
 LARGEST = 10**9
 _SHOWN = 40
 # so many options are shown at once
 _FIRST = 8
+DEBOUNCE_S = 0.25
 _WORDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
 
@@ -189,6 +193,10 @@ class Fields(Vertical):
     Fields #about.-wrong { color: $error; }
     """
 
+    @dataclass
+    class Settled(Message):
+        """Nothing has changed for a moment, so that what follows from the fields can be shown below them."""
+
     def __init__(
         self,
         options: Sequence[Option],
@@ -197,6 +205,7 @@ class Fields(Vertical):
         derived: Derived = MappingProxyType({}),
     ) -> None:
         super().__init__()
+        self._waits: Timer | None = None
         self._derived = derived
         self.options = {option.name: option for option in options}
         self._values, self._offered = values, offered
@@ -285,6 +294,16 @@ class Fields(Vertical):
             if event.input.id == f"field-{source}" and isinstance(field, Input):
                 field.placeholder = make(event.value)
 
+    @on(Input.Changed)
+    @on(Choice.Changed)
+    def wait(self) -> None:
+        self.stop_waiting()
+        self._waits = self.set_timer(DEBOUNCE_S, lambda: self.post_message(self.Settled()))
+
+    def stop_waiting(self) -> None:
+        if self._waits is not None:
+            self._waits.stop()
+
     # ---- the line about the field in use
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -337,17 +356,26 @@ def _first(option: Option) -> str:
 
 class Form(Dialog[Any]):
     """Returns the value of each option by its name, or what `make` makes of them; None when the user cancels. A FieldError
-    of `make` is shown at its field. `does`: what the form is accepted for."""
+    of `make` is shown at its field. `does`: what the form is accepted for. `follow` is called with the values whenever they
+    have settled, with why there are none, or None while they change, and with True when the user asks for it: what follows
+    from them stands below.
+    """
 
     CSS = """
     Form .dialog { max-height: 90%; }
     Form.-short Fields #rows { max-height: 12; }
+    Form .-followed { width: 112; }
+    Form #below { height: 18; border: none; border-top: solid $primary; padding: 0; }
+    Form.-short #below { height: 7; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter,f5", "accept", "accept", id="form.accept"),
         Binding("down", "app.focus_next", "next", show=False, id="form.down"),
         Binding("up", "app.focus_previous", "previous", show=False, id="form.up"),
         Binding("plus,f2", "more", "more fields", key_display="+", show=False, id="form.more"),
+        Binding("f4", "follow", "look into large files", show=False, id="form.look"),
+        Binding("pagedown", "scroll(1)", "scroll down", show=False, id="form.page_down"),
+        Binding("pageup", "scroll(-1)", "scroll up", show=False, id="form.page_up"),
         Binding("escape", "dismiss(None)", "cancel", key_display="esc", id="form.cancel"),
     ]
 
@@ -360,20 +388,25 @@ class Form(Dialog[Any]):
         does: str = "show",
         make: Callable[[dict[str, Any]], Any] = lambda given: given,
         derived: Derived = MappingProxyType({}),
+        follow: Callable[[dict[str, Any] | FieldError | None, bool], object] | None = None,
     ) -> None:
         super().__init__()
-        self._title, self._does, self._make = title, does, make
+        self._title, self._does, self._make, self._follow = title, does, make, follow
         self.fields = Fields(options, values, offered, derived)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content(one_line(self._title, _SHOWN))
             yield self.fields
+            if self._follow is not None:
+                box.add_class("-followed")
+                yield TextPane(id="below")
             # at a judge, enter lists all judges
             key = (
                 "f5" if any(option.type is JudgeSpec for option in self.fields.options.values()) else "enter"
             )
-            yield DialogHint(f"← → choose   ↑ ↓ field   {key} {self._does}   esc cancel")
+            more = "   pagedown more" if self._follow is not None else ""
+            yield DialogHint(f"← → choose   ↑ ↓ field   {key} {self._does}{more}   esc cancel")
 
     def action_more(self) -> None:
         self.fields.toggle()
@@ -381,8 +414,44 @@ class Form(Dialog[Any]):
     @on(Input.Submitted)
     def action_accept(self) -> None:
         try:
-            given = self.fields.read()
-            defaults = {name: option.default for name, option in self.fields.options.items()}
-            self.dismiss(self._make({n: defaults[n] if v is None else v for n, v in given.items()}))
+            self.dismiss(self._make(self._given()))
         except FieldError as error:
             self.fields.complain(error, go_there=True)
+
+    def _given(self) -> dict[str, Any]:
+        defaults = {name: option.default for name, option in self.fields.options.items()}
+        return {n: defaults[n] if v is None else v for n, v in self.fields.read().items()}
+
+    # ---- what follows
+
+    def on_mount(self) -> None:
+        for pane in self.query(TextPane):
+            pane.can_focus = False
+            self.action_follow(asked=False)
+
+    @on(Input.Changed)
+    @on(Choice.Changed)
+    def _changed(self) -> None:
+        if self._follow is not None:
+            self._follow(None, False)
+
+    @on(Fields.Settled)
+    def _settled(self) -> None:
+        self.action_follow(asked=False)
+
+    def action_follow(self, *, asked: bool = True) -> None:
+        if self._follow is not None:
+            try:
+                self._follow(self._given(), asked)
+            except FieldError as error:
+                self._follow(error, asked)
+
+    def say(self, title: str, text: Content) -> None:
+        """Show what follows, unless the form is closed."""
+        for pane in self.query(TextPane):
+            pane.border_title = Content(title)
+            pane.show(lambda _: text)
+
+    def action_scroll(self, by: int) -> None:
+        for pane in self.query(TextPane):
+            pane.scroll_relative(y=by * max(pane.size.height - 2, 1), animate=False)

@@ -22,8 +22,6 @@ from textual.widgets import Static
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import one_line, quantity, short
 from recjudge_tui.errors import RecjudgeError
-from recjudge_tui.project import Project
-from recjudge_tui.reports.figures.marks import Mark, axis
 from recjudge_tui.reports.home import (
     LARGE,
     RUNS_NAMED,
@@ -31,8 +29,6 @@ from recjudge_tui.reports.home import (
     Home,
     HomeProcess,
     conclusion,
-    has_others,
-    to_read,
     with_next_part,
 )
 from recjudge_tui.store.database import Database, StoredRow
@@ -122,20 +118,21 @@ def _columns(*declared: str) -> tuple[Column[Numbered], ...]:
 # the most cells of an axis, and of the names of systems
 _AXIS, _SYSTEMS_CELLS = 30, 44
 _REST_S = 0.15
-# from this width on there are two columns
-_TWO_COLUMNS = 96
+# from these widths on there are so many columns
+_TWO_COLUMNS, _THREE_COLUMNS = 99, 160
 _COLUMNS = {
     "steps": _columns("mark 1", "step 10", "about 200 20", "key 5 3"),
     "board": _columns(
         "# 5", "system 40 8 middle", "score 5 right", f"interval {_AXIS} 8 rank=1", "W/T/L 24 5 rank=3", "nDCG 6 5 right"
     ),
     "trust": _columns("who 50 12 middle", "value 9 right", "interval 20 8 rank=1", "cases 40 12"),
-    "data": _columns("data 200 20", "key 5 3"),
+    "data": _columns("data 200 20"),
+    "next": _columns("step 200 20", "key 5 3"),
     "first": _columns("mark 1", "user 12 6 middle", f"systems {_SYSTEMS_CELLS} 16", "people 14 6 rank=2", "why 200 14"),
     "runs": _columns("mark 1", "run 9 right", "judge 40 8 middle", "protocol 14 6 rank=1", "state 40 10"),
 }  # fmt: skip
-# the parts of each column; where there is one column, the right one comes first
-_LEFT, _RIGHT = ("board", "trust", "data"), ("first", "runs")
+# the parts of each column; the others stand in one or two, and where there is one column, they come first
+_LEFT, _MIDDLE, _RIGHT = ("board", "trust", "data"), ("first",), ("runs", "next")
 _HEADED = ("board", "first")
 
 
@@ -158,6 +155,8 @@ def _board(seen: Home, _: Sequence[StoredRow]) -> Part:
         return "Leaderboard", [Entry((("", ""), (_WAITING, "dim")), Destination("reports"))] if waits else []
     if board.topic is None or not board.lines:
         return "", []
+    from recjudge_tui.reports.figures.marks import Mark, axis  # no part of the first paint
+
     rows = board.lines[:_SYSTEMS]
     prefix = shared_prefix([str(row["system"]) for row in board.lines])
     bounds = axis(Mark("", row["score"], row.get("ci_low"), row.get("ci_high")) for row in rows)
@@ -183,14 +182,8 @@ def _board(seen: Home, _: Sequence[StoredRow]) -> Part:
         entries.append(Entry((("", ""), (quantity(rest, "more system"), "dim")), Destination("reports")))
     about = board.topic.protocol if board.topic.aspect == OVERALL else board.topic.text()
     figure = board.figure if board.figure and board.figure != "win rate" else ""
-    words = [
-        "Leaderboard",
-        one_line(about, 40),
-        figure,
-        one_line(board.rater, 40),
-        prefix and f"{prefix}{GLYPHS.cut}",
-    ]
-    return f" {GLYPHS.dot} ".join(filter(None, words)), entries
+    words = [one_line(about, 40), figure, one_line(board.rater, 40), prefix and f"{prefix}{GLYPHS.cut}"]
+    return f" {GLYPHS.dot} ".join(filter(None, ["Leaderboard", *words])), entries
 
 
 def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
@@ -205,12 +198,8 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
         of_judge = Destination("cases", agreement.cases)
         rows = [(judge, of_judge, agreement.value, agreement.interval, agreement.n, agreement.few)]
         if agreement.ceiling is not None:
-            people = (
-                agreement.ceiling,
-                agreement.ceiling_interval,
-                agreement.ceiling_n,
-                agreement.ceiling_few,
-            )
+            of = agreement
+            people = (of.ceiling, of.ceiling_interval, of.ceiling_n, of.ceiling_few)
             rows.append((f"people{GLYPHS.dot}people", reports, *people))
         known = [v for *_, value, ends, _, _ in rows for v in (value, *ends) if v is not None]
         bounds = (min(known, default=0.0), max(known, default=1.0))
@@ -234,7 +223,7 @@ def _trust(seen: Home, _: Sequence[StoredRow]) -> Part:
 
 
 def _data(seen: Home, _: Sequence[StoredRow]) -> Part:
-    """The project's data, and for missing data the key that adds it."""
+    """What the project has."""
     counts = seen.data
     if counts is None:
         return "Data", [Entry((("counting", "dim"),), Destination("data"))]
@@ -249,11 +238,16 @@ def _data(seen: Home, _: Sequence[StoredRow]) -> Part:
     if counts.last_served:
         days = dict.fromkeys((counts.first_served[:10], counts.last_served[:10]))
         entries.append(Entry(((f"served {' to '.join(days)}", "dim"),), Destination("data", "lists")))
-    entries += [
+    return "Data", entries
+
+
+def _next(seen: Home, _: Sequence[StoredRow]) -> Part:
+    """What the project lacks, each with the key that adds it."""
+    entries = [
         Entry(((f"{GLYPHS.marked} {gap.text}", "marked"), (gap.remedy, "key")), REMEDIES[gap.remedy][1])
         for gap in seen.gaps
     ]
-    return "Data", entries
+    return "Still missing", entries
 
 
 def _first(seen: Home, _: Sequence[StoredRow]) -> Part:
@@ -316,6 +310,7 @@ def _run(run: StoredRow, active: StoredRow | None) -> Entry:
 
 PARTS: dict[str, Callable[[Home, Sequence[StoredRow]], Part]] = {
     "steps": _steps, "board": _board, "trust": _trust, "data": _data, "first": _first, "runs": _runs,
+    "next": _next,
 }  # fmt: skip
 
 
@@ -330,14 +325,16 @@ class PartList(RowList[Numbered]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open", key_display="enter", id="home.open"),
-        Binding("right,left", "side", "other column", show=False, id="home.side"),
+        Binding("right", "side(1)", "next column", show=False, id="home.side"),
+        Binding("left", "side(-1)", "column before", show=False, id="home.side_before"),
     ]
 
     @dataclass
     class Beyond(Message):
-        """The cursor goes to the next part (1), to the one before (-1), or to the other column (0)."""
+        """The cursor goes to the next part (1) or the one before (-1), or so to another column."""
 
         by: int
+        column: bool = False
 
     def __init__(self, name: str) -> None:
         super().__init__(_COLUMNS[name], lambda row: row[0], id=name)
@@ -370,8 +367,8 @@ class PartList(RowList[Numbered]):
         else:
             self.post_message(self.Beyond(rows))
 
-    def action_side(self) -> None:
-        self.post_message(self.Beyond(0))
+    def action_side(self, by: int) -> None:
+        self.post_message(self.Beyond(by, column=True))
 
 
 class HomeView(Working, VerticalScroll, can_focus=False):
@@ -381,11 +378,13 @@ class HomeView(Working, VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     HomeView { padding: 0 1; scrollbar-size-vertical: 1; }
     HomeView #answer { height: auto; padding: 0 1; text-style: bold; }
-    HomeView #columns, HomeView #left, HomeView #right { height: auto; }
-    HomeView #columns { layout: vertical; }
-    HomeView.-two #columns { layout: horizontal; }
+    HomeView #columns, HomeView #columns Vertical { height: auto; layout: vertical; }
+    HomeView.-two #columns, HomeView.-three #others { layout: horizontal; }
     HomeView.-two #left { width: 1fr; max-width: 66; margin-right: 2; }
-    HomeView.-two #right { width: 1fr; }
+    HomeView.-three #left { max-width: 62; }
+    HomeView.-three #others { width: 2fr; }
+    HomeView.-three #middle { width: 5fr; margin-right: 2; }
+    HomeView.-three #right { width: 4fr; max-width: 56; }
     """
 
     @dataclass
@@ -409,9 +408,10 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         yield Static(id="answer")
         yield PartList("steps")
         with Horizontal(id="columns"):
-            for side, names in (("left", _LEFT), ("right", _RIGHT)):
-                with Vertical(id=side):
-                    yield from map(PartList, names)
+            yield Vertical(*map(PartList, _LEFT), id="left")
+            with Vertical(id="others"):
+                yield Vertical(*map(PartList, _MIDDLE), id="middle")
+                yield Vertical(*map(PartList, _RIGHT), id="right")
 
     def on_mount(self) -> None:
         for part in self.query(PartList):
@@ -498,7 +498,7 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         for name, make in PARTS.items():
             title, entries = make(seen, self._active)
             self.query_one(f"#{name}", PartList).show_part(title, [*map(self._with_keys, entries)])
-        for side in self.query("#left, #right"):
+        for side in self.query("#columns Vertical"):
             side.display = any(part.display for part in side.query(PartList))
         steps, totals = seen.steps, seen.totals
         if self._live and totals is not None:
@@ -530,11 +530,20 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         if step is not None:
             start.fill(start.filled.values(), step)
 
+    def on_compose(self) -> None:
+        if self._live:
+            # otherwise the styles of all parts would be computed twice
+            self._set_columns(self.app.size.width)
+
+    def _set_columns(self, width: int) -> None:
+        self.set_class(width >= _TWO_COLUMNS, "-two")
+        self.set_class(width >= _THREE_COLUMNS, "-three")
+
     def on_resize(self) -> None:
-        two = self.size.width >= _TWO_COLUMNS
-        self.set_class(two, "-two")
-        left, right = self.query_one("#left"), self.query_one("#right")
-        first, second = (left, right) if two else (right, left)
+        self._set_columns(self.outer_size.width)
+        two = self.has_class("-two")
+        left, others = self.query_one("#left"), self.query_one("#others")
+        first, second = (left, others) if two else (others, left)
         self.query_one("#columns").move_child(second, after=first)
 
     # ---- the cursor
@@ -545,16 +554,17 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         here = self.screen.focused
         if not isinstance(here, PartList):
             return
-        if message.by:
-            at = parts.index(here) + message.by
-            goal = parts[at] if 0 <= at < len(parts) else None
-        else:
-            y = here.region.y + here.cursor
-            others = [part for part in parts if part.parent is not here.parent and part.id != "steps"]
-            goal = min(others, key=lambda part: abs(part.region.y - y), default=None)
-        if goal is not None:
+        at = parts.index(here) + message.by
+        goal = parts[at] if 0 <= at < len(parts) else None
+        if message.column:
+            sides = sorted({part.region.x for part in parts})
+            x, y = sides[(sides.index(here.region.x) + message.by) % len(sides)], here.region.y + here.cursor
+            goal = min((abs(part.region.y - y), part.region.y, part) for part in parts if part.region.x == x)[
+                -1
+            ]
+        if goal is not None and goal is not here:
             goal.focus()
-            goal.action_last() if message.by < 0 else goal.action_first()
+            goal.action_last() if message.by < 0 and not message.column else goal.action_first()
 
     @on(RowList.Moved)
     def _into_view(self) -> None:
@@ -582,10 +592,6 @@ class HomeView(Working, VerticalScroll, can_focus=False):
 
 # screen -> the meaning of the argument of `Destination`
 _ARGUMENTS = {"cases": "filter_text", "data": "kind"}
-
-
-def _to_read(db: Database, project_id: int) -> list[int]:
-    return to_read(Project.numbered(db, project_id))
 
 
 class HomeScreen(ImportScreen):
@@ -674,7 +680,7 @@ class HomeScreen(ImportScreen):
             more = {_ARGUMENTS[screen]: argument} if argument else {}
             self.open_screen(screen, self.project_id, **more)
 
-    def _read_from(self, given: Sequence[int], at: int | None = None) -> None:
+    def _read_from(self, given: Sequence[int], at: int) -> None:
         """These verdicts in this order, from one on."""
         from recjudge_tui.tui.triage import CasesScreen
 
@@ -683,12 +689,8 @@ class HomeScreen(ImportScreen):
 
     def action_triage(self) -> None:
         """All that waits for a reader, of which the home shows what is to be read first."""
-        first = self.view.seen.first or ()
-        if has_others(first):
-            self.background.start("to read", partial(_to_read, project_id=self.project_id), self._read_from)
-        else:
-            more = {"filter_text": WAITING.text()} if first else {}
-            self.open_screen("cases", self.project_id, **more)
+        more = {"filter_text": WAITING.text()} if self.view.seen.first else {}
+        self.open_screen("cases", self.project_id, **more)
 
     def action_verdicts(self) -> None:
         self.open_screen("cases", self.project_id, filter_text="")

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Button, Input, Static
 from textual.worker import get_current_worker
 
@@ -222,7 +221,6 @@ class CaseCount(Message):
         return isinstance(message, CaseCount)
 
 
-DEBOUNCE_S = 0.25
 _PROMPT = "Before the start, and the first prompt as it will be sent"
 
 
@@ -262,7 +260,6 @@ class LaunchScreen(ExportScreen):
         self._has_chosen_protocol = False
         self._starting = False
         self._start_when_counted = False
-        self._debounce: Timer | None = None
 
     def compose(self) -> ComposeResult:
         yield TopBar("recjudge", self.project_title(self.project_id), "New run")
@@ -300,6 +297,7 @@ class LaunchScreen(ExportScreen):
             protocol.choose(next(name for name, _ in _PROTOCOLS if compares_lists(name)))
         self._fit()
         self._changed()
+        self.fields.wait()
 
     def _fit(self) -> None:
         """Show what the chosen protocol and judge have."""
@@ -344,12 +342,7 @@ class LaunchScreen(ExportScreen):
     @on(Input.Changed)
     @on(Choice.Changed)
     def _changed(self) -> None:
-        """Estimate again when the form has not changed for a moment."""
-        if not self._starting:
-            self.estimated = None
-            if self._debounce is not None:
-                self._debounce.stop()
-            self._debounce = self.set_timer(DEBOUNCE_S, self._estimate)
+        self.estimated = None if not self._starting else self.estimated
 
     @on(Choice.Changed)
     def _chosen(self, message: Choice.Changed) -> None:
@@ -362,7 +355,10 @@ class LaunchScreen(ExportScreen):
 
     # ---- estimate
 
+    @on(Fields.Settled)
     def _estimate(self) -> None:
+        if self._starting:
+            return
         self.estimated = None
         if (request := self.request()) is None:
             return
@@ -465,8 +461,7 @@ class LaunchScreen(ExportScreen):
         if expected is None:
             # ask about the cost first
             self._start_when_counted = True
-            if self._debounce is not None:
-                self._debounce.stop()
+            self.fields.stop_waiting()
             self._estimate()
             return
         self._start_when_counted = False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -34,9 +33,8 @@ from recjudge_tui.domain.filters import KEYS, OCCASION_HINT, OCCASIONS, parse_fi
 from recjudge_tui.domain.occasions import OccasionFilter
 from recjudge_tui.domain.options import Option
 from recjudge_tui.domain.records import IMPORT_KINDS
-from recjudge_tui.domain.scales import ends_of, values_of
-from recjudge_tui.domain.text import one_line, quantity
-from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
+from recjudge_tui.domain.text import one_line, quantity, safe_text
+from recjudge_tui.errors import InputError, NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.reports.common.table import ENDINGS, Table, format_of_file, save_text
 from recjudge_tui.settings import user_path
 from recjudge_tui.store.cases import known_occasions
@@ -46,6 +44,7 @@ from recjudge_tui.store.projects import project_name
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import AskLine, Confirm, Dialog, Notice, PickDialog
 from recjudge_tui.tui.row_list import Reader, RowList
+from recjudge_tui.tui.texts import error_content
 from recjudge_tui.tui.widgets import (
     FittedScreen,
     KeyLine,
@@ -141,6 +140,8 @@ def to_projects(app: App[Any]) -> None:
 
 
 _KEPT = 2
+# so long the user waits while another program has locked the file, before an error says so
+WAIT_S = 2.0
 FileIdentity = tuple[int, int] | None
 # the file and the number of closings when a connection was lent
 Lent = tuple[FileIdentity, int]
@@ -186,7 +187,7 @@ class SpareConnections:
             lent = file, self._closings
             if self._spare:
                 return lent, self._spare.pop()
-        return lent, connect(self._path, must_exist=True, one_thread=False)
+        return lent, connect(self._path, must_exist=True, one_thread=False, wait_s=WAIT_S)
 
     def _take_back(self, lent: Lent, db: Database) -> None:
         with self._lock:
@@ -246,6 +247,12 @@ class Background:
             thread=True,
         )
         self._newest[name] = worker
+
+    def cancel(self, name: str) -> None:
+        """End this job, if it runs, without a result."""
+        if (worker := self._newest.pop(name, None)) is not None:
+            worker.cancel()
+        self._interrupt(name)
 
     def stop(self) -> None:
         """End every job without a result, when the node goes away."""
@@ -759,6 +766,8 @@ _IMPORTED = (
     Option("project", str, "Name a project; a new one is created.", label="project", required=True),
     Option("system", str, "The system, only for lists that do not name one.", label="system"),
 )  # fmt: skip
+# the bytes of files that are only looked into when the user asks
+_LARGE = 4_000_000
 # for the bindings of screens without a key of their own for it
 IMPORT = Binding("i", "import", "import", show=False, id="app.import")
 
@@ -774,13 +783,32 @@ class ImportScreen(BaseScreen):
 
     def ask_import(self, project: str) -> None:
         """Ask for a file or a folder to import, proposing this project, else the name of the folder."""
-        from recjudge_tui.tui.form import Form
+        from recjudge_tui.importers.folders import size_of
+        from recjudge_tui.tui.form import Form, form_words
 
         # a name with characters that cannot be shown cannot be edited
         known = project if project == one_line(project) else ""
         derived = {} if known else {"project": ("path", _folder_name)}
         values = {"project": known, **self._unfinished}
-        form = Form("Import", _IMPORTED, values, {}, does="import", derived=derived)
+
+        def look(given: dict[str, Any] | RecjudgeError | None, asked: bool) -> None:
+            """Show below the form what the files are read as, of large ones only when the user asks."""
+            self.background.cancel("look")
+            text = ""
+            if isinstance(given, RecjudgeError):
+                wrong = form.fields.text("path") and form_words(given.title)
+                text = (
+                    wrong or "What the files are read as appears here; nothing is stored before the import."
+                )
+            elif given is not None and (size := size_of(given["path"])) > _LARGE and not asked:
+                text = f"{size / 1e6:,.0f} MB: {{form.look}} reads all of it and shows what it would be stored as"
+            elif given is not None:
+                text = "Reading"
+                job, failed = partial(_looked_at, given=given), lambda e: form.say("Import", _refused(e))
+                self.background.start("look", job, partial(form.say, "Nothing is stored yet"), failed)
+            form.say("", Content.styled(keyed(self.app, text), "dim"))
+
+        form = Form("Import", _IMPORTED, values, {}, does="import", derived=derived, follow=look)
 
         def start(given: dict[str, Any], meant: Mapping[str, Any] = MappingProxyType({})) -> None:
             self.notify(one_line(f"Reading {given['path']} …", 200), markup=False)
@@ -789,10 +817,8 @@ class ImportScreen(BaseScreen):
 
         def ask_meaning(given: dict[str, Any], meant: Mapping[str, Any], error: RecjudgeError) -> None:
             """Of answers that can be read in several ways ask which, and import again; else show the error."""
-            from recjudge_tui.importers.codes import Unclear
-
             self._unfinished = given
-            if not isinstance(error, Unclear) or not (choices := _choices(error.lines)):
+            if not isinstance(error, InputError) or not (choices := error.choices):
                 self.host.show_error(error)
                 return
 
@@ -813,25 +839,15 @@ class ImportScreen(BaseScreen):
             toast, warnings = result
             self.app.push_screen(Notice(toast, warnings)) if warnings else self.notify(toast, markup=False)
 
-        self.ask(form, start)
+        def answered(given: dict[str, Any] | None) -> None:
+            self.background.cancel("look")
+            if given is not None:
+                start(given)
+
+        self.app.push_screen(form, answered)
 
     def imported(self, project: str) -> None:
         """An import into this project is done."""
-
-
-def _choices(lines: Iterable[tuple[str, str]]) -> list[tuple[str, dict[str, Any]]]:
-    """What can be chosen of the lines that settle what answers mean: in words, each with the options of an import."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    for line, meaning in lines:
-        name, text = (*shlex.split(line), "")[:2] if line.startswith("--") else ("", "")
-        if name == "--keep-fitting":
-            found.append((meaning, {"keep_fitting": True}))
-        elif name == "--scale" and (ends := ends_of(text)) is not None:
-            found.append((meaning, {"scale": ends}))
-        elif name == "--values" and (values := values_of(text)) and "|" not in "".join(values.values()):
-            words = ", ".join(f"{old} = {new}" for old, new in values.items())
-            found.append((f"{words}: {meaning}", {"values": values}))
-    return found
 
 
 def _folder_name(path: str) -> str:
@@ -843,26 +859,42 @@ def _folder_name(path: str) -> str:
     return ""
 
 
-def _import(db: Database, given: Mapping[str, Any], meant: Mapping[str, Any]) -> tuple[str, str]:
-    """A toast, and the warnings line by line. `meant`: what the answers of labels mean."""
+def _looked_at(db: Database, given: Mapping[str, Any]) -> Content:
+    """What the files would be stored as."""
+    from recjudge_tui.importers.summary import told
+
+    def go_on(_rows: int, _share: float) -> None:
+        if get_current_worker().is_cancelled:
+            raise RecjudgeError("replaced by what was chosen since")
+
+    every = _read(db, given, dry_run=True, progress=go_on)
+    return Content("\n".join(map(safe_text, told(every, dry_run=True, rows=True))))
+
+
+def _read(db: Database, given: Mapping[str, Any], **more: Any) -> list[ImportSummary]:
     from recjudge_tui.importers.folders import import_paths
 
-    every = import_paths(
-        db, given["project"], (given["path"],), given["kind"] or None, system=given["system"], **meant
-    )
-    says = [_import_words(done, len(every) > 1) for done in every]
+    kind = given["kind"] or None
+    return import_paths(db, given["project"], (given["path"],), kind, system=given["system"], **more)
+
+
+def _refused(error: RecjudgeError) -> Content:
+    """Why the files cannot be imported as they are; of answers that can be read in several ways, what will be asked."""
+    if isinstance(error, InputError) and (choices := error.choices):
+        asks = "\n".join(("The import asks which it is:", *(f"  {words}" for words, _ in choices)))
+        error = RecjudgeError(error.title, error.cause, asks)
+    return error_content(error)
+
+
+def _import(db: Database, given: Mapping[str, Any], meant: Mapping[str, Any]) -> tuple[str, str]:
+    """A toast, and the warnings line by line. `meant`: what the answers of labels mean."""
+    every = _read(db, given, **meant)
+    says = [(f"{done.kind}: " if len(every) > 1 else "") + done.counts for done in every]
     kinds = [f"{kind}: {count:,}" for done in every for kind, count in done.warning_kinds.items()]
     warnings = [warning for done in every for warning in done.warnings]
     notes = [note for done in every for note in done.notes]
     lines = [*every[0].aside, *notes, *kinds, *warnings]
     return " ".join(says), "\n".join(lines)
-
-
-def _import_words(done: ImportSummary, several: bool) -> str:
-    says = f"{done.kind}: " if several else ""
-    says += f"{done.stored:,} of {quantity(done.read, 'row')} stored"
-    more = [f"{n:,} {what}" for n, what in ((done.unchanged, "unchanged"), (done.skipped, "skipped")) if n]
-    return ", ".join([says, *more]) + "."
 
 
 # ---- exporting ---------------------------------------------------------------------------------------------------

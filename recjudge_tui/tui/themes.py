@@ -110,29 +110,12 @@ def _dimmed(style: Style, background: Color) -> Style:
 
 
 _LIKE = {
-    **dict.fromkeys("─━┄┈╌═▔‾–—−┬┴", "-"),
-    **dict.fromkeys("│┃║▏▎▍▌▐▕├┤", "|"),
-    **dict.fromkeys("╭╮╰╯┌┐└┘┼╔╗╚╝", "+"),
-    **dict.fromkeys("█▀▉▊▋■", "#"),
-    **dict(zip("▁▂▃▄▅▆▇", "_.:-=+*", strict=True)),
-    **dict(zip("▓▒░▚▞▤▥", "=+-ox*%", strict=True)),
-    **dict.fromkeys("“”„«»", '"'),
-    **dict.fromkeys("‘’", "'"),
-    **dict.fromkeys("·•", "."),
-    **dict.fromkeys("▸▶→›", ">"),
-    **dict.fromkeys("◂◀←‹", "<"),
-    **dict.fromkeys("▲△↑▴", "^"),
-    **dict.fromkeys("▼▽↓✓▾", "v"),
-    **dict.fromkeys("✗×", "x"),
-    "●": "o",
-    "◉": "@",
-    "✎": "o",
-    "⇄": "/",
-    "‖": "=",
-    "…": "~",
-    "κ": "k",
-    "\N{NO-BREAK SPACE}": " ",
-}
+    **dict(zip("▁▂▃▄▅▆▇▓▒░▚▞▤▥●◉✎⇄‖…κ\N{NO-BREAK SPACE}", "_.:-=+*=+-ox*%o@o/=~k ", strict=True)),
+    **{sign: like for signs, like in (
+        ("─━┄┈╌═▔‾–—−┬┴", "-"), ("│┃║▏▎▍▌▐▕├┤", "|"), ("╭╮╰╯┌┐└┘┼╔╗╚╝", "+"), ("█▀▉▊▋■", "#"), ("“”„«»", '"'), ("‘’", "'"),
+        ("·•", "."), ("▸▶→›", ">"), ("◂◀←‹", "<"), ("▲△↑▴", "^"), ("▼▽↓✓▾", "v"), ("✗×", "x"),
+    ) for sign in signs},
+}  # fmt: skip
 
 
 class Painted(LineFilter):

@@ -16,6 +16,7 @@ from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.notifications import Notification, Notify
 from textual.timer import Timer
 
 from recjudge_tui.config_file import reader_name
@@ -163,6 +164,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         self._opening_filter: verdict_list.OpeningFilter | None = None
         self._read_again = False
         self._delay: Timer | None = None
+        self._told = Notification("")
 
     def compose(self) -> ComposeResult:
         yield TopBar(*self._crumbs())
@@ -366,9 +368,10 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
             write.ask()
             return
         if write.toast:
-            # not one above the other over the reader
-            self.app.clear_notifications()
-            self.notify(one_line(keyed(self.app, write.toast), 300), markup=False)
+            # of decisions only the last one: not one above the other over the reader
+            self.app._unnotify(self._told)
+            self._told = Notification(one_line(keyed(self.app, write.toast), 300))
+            self.app.post_message(Notify(self._told))
         if write.show is not None:
             self.rows.go_to(write.show)
         if write.verdicts:

@@ -394,14 +394,16 @@ class VerdictList(Working, RowList[Line]):
         return True
 
     @property
-    def listed(self) -> array[int]:
-        """All verdicts, in the order of the rows."""
-        return array("q", (key for text in self.ids for key in self._texts.get(text, (text,))))
+    def listed(self) -> Sequence[int]:
+        """All verdicts, in the order of the rows; there may be a million."""
+        return [key for text in self._texts.values() for key in text] if self._texts else self.ids
 
     def after_cursor(self) -> Sequence[int]:
+        if not self._texts:
+            return self.ids[self.cursor + 1 :]
         row, here = self._scores(), self.verdict
         rest = row[row.index(here) + 1 :] if here is not None else []
-        later = (key for text in self.ids[self.cursor + 1 :] for key in self._texts.get(text, (text,)))
+        later = (key for text in self.ids[self.cursor + 1 :] for key in self._texts[text])
         return [*(verdict.verdict_id for verdict in rest), *later]
 
     # ---- reading it
@@ -498,7 +500,7 @@ class VerdictList(Working, RowList[Line]):
     @property
     def whole_list(self) -> array[int] | None:
         """The listed verdicts, with those decided on since; None while the list is being read."""
-        return None if self._listing else self.listed
+        return None if self._listing else array("q", self.listed)
 
     @property
     def in_queue(self) -> bool:

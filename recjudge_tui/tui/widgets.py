@@ -76,16 +76,10 @@ def ascii_wanted() -> bool:
 
 # status of a run -> its glyph, and its kind in a list (see RowList.KINDS)
 RUN_LOOKS = {
-    "running": (GLYPHS.running, "up"),
-    "pausing": (GLYPHS.paused, "marked"),
-    "paused": (GLYPHS.paused, "marked"),
-    "stopping": (GLYPHS.stopped, "marked"),
-    "stopped": (GLYPHS.stopped, "marked"),
-    "interrupted": (GLYPHS.marked, "marked"),
-    "failed": (GLYPHS.failed, "failed"),
-    "done": (GLYPHS.done, ""),
-    "planned": (GLYPHS.empty, ""),
-}
+    "running": (GLYPHS.running, "up"), "pausing": (GLYPHS.paused, "marked"), "paused": (GLYPHS.paused, "marked"),
+    "stopping": (GLYPHS.stopped, "marked"), "stopped": (GLYPHS.stopped, "marked"), "failed": (GLYPHS.failed, "failed"),
+    "interrupted": (GLYPHS.marked, "marked"), "done": (GLYPHS.done, ""), "planned": (GLYPHS.empty, ""),
+}  # fmt: skip
 
 
 def at_rest(state: str) -> str:
@@ -625,16 +619,8 @@ class TopBar(Widget):
     def render(self) -> Content:
         width = self.content_size.width
         crumbs = self._shown_crumbs()
-        left = Content.assemble(
-            *[
-                part
-                for place, crumb in enumerate(crumbs)
-                for part in (
-                    (f" {GLYPHS.crumb} " if place else "", "dim"),
-                    (crumb, "bold" if place else "bold $accent"),
-                )
-            ]
-        )
+        later = (part for crumb in crumbs[1:] for part in ((f" {GLYPHS.crumb} ", "dim"), (crumb, "bold")))
+        left = Content.assemble(*((crumb, "bold $accent") for crumb in crumbs[:1]), *later)
         runs = f"  {self._active} {GLYPHS.running}" if self._active else ""
         room = width - left.cell_length - len(runs) - 2
         right = one_line(self._right, room) if room > 8 else ""

@@ -14,25 +14,13 @@ _RUNS = ("home.runs", "see the runs")
 _REPORTS = ("home.reports", "open the reports")
 # action -> (binding, what it does) on the home of the project
 _KEYS: dict[Action, tuple[str, str]] = {
-    "import": ("home.import", "import"),
-    "import lists": ("home.import", "import lists"),
-    "import items": ("home.import", "import items"),
-    "import events": ("home.import", "import events"),
-    "import labels": ("home.import", "import labels"),
-    "judge": ("home.launch", "start a run"),
-    "label": _LABEL,
-    "more labels": _LABEL,
-    "answer tasks": _LABEL,
-    "retry": _RUNS,
-    "resume": _RUNS,
-    "list runs": _RUNS,
-    "robustness": _REPORTS,
-    "position": _REPORTS,
-    "planted": _REPORTS,
-    "list cases": ("home.triage", "see the verdicts"),
-    "list imports": ("home.data", "see the data"),
-    "copy prompt": ("home.prompts", "open the prompts"),
-}
+    "import": ("home.import", "import"), "import lists": ("home.import", "import lists"),
+    "import items": ("home.import", "import items"), "import events": ("home.import", "import events"),
+    "import labels": ("home.import", "import labels"), "list imports": ("home.data", "see the data"),
+    "judge": ("home.launch", "start a run"), "retry": _RUNS, "resume": _RUNS, "list runs": _RUNS,
+    "label": _LABEL, "more labels": _LABEL, "answer tasks": _LABEL, "list cases": ("home.triage", "see the verdicts"),
+    "robustness": _REPORTS, "position": _REPORTS, "planted": _REPORTS, "copy prompt": ("home.prompts", "open the prompts"),
+}  # fmt: skip
 
 
 def advice(app: App[Any], step: Step | None) -> str:

@@ -29,7 +29,7 @@ def test_a_second_writer_waits_and_then_says_who_is_in_the_way(
     monkeypatch.setattr("recjudge_tui.store.database.BUSY_TIMEOUT_S", 0.05)
     with connect(project_db) as other, db.transaction():
         assert other.value("SELECT count(*) FROM projects") == 0, "readers are never in the way"
-        with pytest.raises(StoreBusyError, match="is busy"), other.transaction():
+        with pytest.raises(StoreBusyError, match="is locked by another program"), other.transaction():
             pass
         assert not other.connection.in_transaction
 

@@ -29,7 +29,7 @@ async def test_a_bug_in_a_worker_is_shown_and_the_app_continues(project_db: Path
         def broken(db: Database) -> None:
             raise ZeroDivisionError("[/oops]")
 
-        screen.background.start("broken", broken, _ignore)
+        screen.background.start("broken", broken, print)
         await until(pilot, lambda: "something went wrong inside recjudge" in shown(pilot))
         assert "[/oops]" in shown(pilot)
         await press(pilot, "escape", "j")
@@ -63,10 +63,6 @@ async def test_a_callback_of_a_closed_screen_is_ignored(project_db: Path) -> Non
         assert not is_too_late(missing.value)
 
 
-def _ignore(_: object) -> None:
-    pass
-
-
 def test_what_cannot_be_opened_is_an_error_before_the_screen(project_db: Path) -> None:
     with pytest.raises(NotFoundError):
         RecjudgeApp(project_db, "nobody")
@@ -80,12 +76,8 @@ async def test_idle_means_no_timer_and_no_worker(project_db: Path) -> None:
     async with running(project_db, "movies") as pilot:
         await settle(pilot)
         nodes = [pilot.app, *pilot.app.screen.walk_children(with_self=True)]
-        assert [
-            timer
-            for node in nodes
-            for timer in node._timers
-            if timer._repeat is None and timer._active.is_set()
-        ] == []
+        endless = (timer for node in nodes for timer in node._timers if timer._repeat is None)
+        assert not any(timer._active.is_set() for timer in endless)
         assert not any(worker.is_running for worker in pilot.app.workers)
 
 
@@ -113,7 +105,5 @@ def _loaded(*modules: str) -> set[str]:
 
 def test_no_sql_and_no_statistics_in_here() -> None:
     for file in (ROOT / "recjudge_tui" / "tui").rglob("*.py"):
-        found = re.search(
-            r"\bSELECT |^\s*(from|import) (numpy|scipy)", file.read_text(encoding="utf-8"), re.MULTILINE
-        )
+        found = re.search(r"\bSELECT |(?m:^\s*(from|import) (numpy|scipy))", file.read_text(encoding="utf-8"))
         assert not found, (file, found)

@@ -11,7 +11,7 @@ from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import ErrorDialog
 from recjudge_tui.tui.projects import ProjectsScreen
 from recjudge_tui.tui.screens import make_screen
-from tests.support.app.driving import press, running, settle, shown
+from tests.support.app.driving import press, running, settle, shown, until
 from tests.support.app.projects import make_project
 
 
@@ -19,8 +19,7 @@ from tests.support.app.projects import make_project
 async def test_a_project_deleted_while_it_is_shown(project_db: Path, keys: tuple[str, ...]) -> None:
     make_project(project_db)
     async with running(project_db, "movies") as pilot:
-        for key in keys:
-            await press(pilot, key)
+        await press(pilot, *keys)
         with connect(project_db) as db:
             delete_project(db, "movies")
         await press(pilot, "a")
@@ -43,18 +42,24 @@ async def test_a_project_deleted_while_its_screen_is_opened(project_db: Path) ->
         assert isinstance(pilot.app.screen, ProjectsScreen)
 
 
+async def test_a_file_that_another_program_has_locked(project_db: Path) -> None:
+    make_project(project_db)
+    async with running(project_db, "movies") as pilot:
+        with connect(project_db) as db, db.transaction():
+            await press(pilot, "c")
+            await settle(pilot)
+            assert "is locked by another program" in shown(pilot)
+        await press(pilot, "escape", "c")
+        await until(pilot, lambda: "1/18 triaged" in shown(pilot))
+
+
 @pytest.mark.parametrize(("replaced", "what"), [(True, "replaced by another"), (False, "deleted or moved")])
-async def test_a_file_deleted_or_replaced_while_it_is_shown(
-    project_db: Path, replaced: bool, what: str
-) -> None:
+async def test_a_file_deleted_or_replaced_meanwhile(project_db: Path, replaced: bool, what: str) -> None:
     make_project(project_db)
     other = project_db.with_name("other.db")
     connect(other).close()
     async with running(project_db, "movies") as pilot:
-        if replaced:
-            other.replace(project_db)
-        else:
-            project_db.unlink()
+        other.replace(project_db) if replaced else project_db.unlink()
         await pilot.press("a")
         app = pilot.app
     assert app.return_code == 1

@@ -49,30 +49,37 @@ async def test_a_walk_over_the_figures(project_db: Path) -> None:
         read = str(cases.rows.cursor_id)
         await press(pilot, "q")
         assert opens(pilot) == ("first", read)
-        # the runs, the board, trust
+        # the runs, what is missing, the board, trust
         await press(pilot, "tab")
         assert opens(pilot) == ("monitor", "1")
-        await press(pilot, "down", "enter")
+        await press(pilot, "down")
+        assert opens(pilot).screen == "import"
+        await press(pilot, "tab", "enter")
         assert "system=als" in shown(pilot)
         await press(pilot, "q", "tab")
         assert "disagree" in opens(pilot).argument
         # upwards over the beginning of a part
-        await press(pilot, "up", "up", "up")
+        await press(pilot, "up", "up", "up", "shift+tab")
         assert opens(pilot) == ("monitor", "1")
         await press(pilot, "a")
         assert isinstance(pilot.app.screen, ReportsScreen)
         await press(pilot, "q")
-        for size in ((120, 40), (200, 60), (40, 12), (80, 24)):
+        # the columns, keys from one to another, and what enter opens there
+        for size, side_by_side, keys, places in (
+            ((40, 12), 1, "", ""), ((80, 24), 1, "", ""), ((200, 60), 3, "", ""),
+            ((120, 40), 2, "left right", "data monitor"),
+            ((160, 45), 3, "right left right right right", "cases monitor cases first monitor"),
+        ):  # fmt: skip
             await pilot.resize_terminal(*size)
             await settle(pilot)
+            lines = shown(pilot).splitlines()
             assert "against people" in shown(pilot) or size == (40, 12)
-            assert all(len(line) <= size[0] for line in shown(pilot).splitlines())
-        await pilot.resize_terminal(120, 40)
-        await settle(pilot)
-        await press(pilot, "left")
-        assert opens(pilot).screen in ("cases", "data")
-        await press(pilot, "right")
-        assert opens(pilot).screen in ("first", "monitor")
+            assert all(len(line) <= size[0] for line in lines)
+            titles = ("─Leaderboard", "─Read first", "─Runs")
+            assert max(sum(title in line for title in titles) for line in lines) == side_by_side
+            for key, opened in zip(keys.split(), places.split(), strict=True):
+                await press(pilot, key)
+                assert opens(pilot).screen == opened
         await press(pilot, "q")
         assert "Projects (1)" in shown(pilot)
 
@@ -95,7 +102,7 @@ async def test_a_run_that_failed_throughout_leaves_the_home_as_it_was(project_db
         assert "llama" not in pilot.app.screen.comparison.names
 
 
-async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
+async def test_an_empty_project_to_its_first_verdicts_in_four_keys(project_db: Path) -> None:
     import_lists(project_db, "elsewhere", users=2)
     with connect(project_db) as db:
         create_project(db, "empty")
@@ -103,22 +110,16 @@ async def test_an_empty_project_to_its_first_verdicts(project_db: Path) -> None:
     async with running(project_db, "empty", app_class=RecjudgeApp) as pilot:
         assert "1 import" in shown(pilot)
         assert "2 judge" in shown(pilot)
-        keys = 0
         await press(pilot, "enter")
-        keys += 1
         assert isinstance(pilot.app.screen, Form)
         await type_text(pilot, lists)
         await press(pilot, "enter")
-        keys += 1
         assert "16 of 16 rows stored" in shown(pilot)
         await press(pilot, "escape")
-        keys += 1
         await until(pilot, lambda: "✓ import" in shown(pilot))
         # the cursor went on to the next step
         await press(pilot, "enter")
-        keys += 1
         assert isinstance(pilot.app.screen, LaunchScreen)
-        assert keys == 4
 
 
 async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: Path, tmp_path: Path) -> None:
@@ -131,7 +132,9 @@ async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: P
         await type_text(pilot, str(path)[:-5])
         await press(pilot, "tab")
         assert pilot.app.screen.query_one("#field-path").value == str(path)
-        await press(pilot, "tab", "enter")
+        await press(pilot, "tab")
+        await until(pilot, lambda: "The import asks which it is:" in shown(pilot))
+        await press(pilot, "enter")
         await until(pilot, lambda: "What do the answers mean?" in shown(pilot))
         assert "--" not in shown(pilot).split("What do the answers mean?")[1]
         await press(pilot, "escape", "enter")
@@ -140,6 +143,34 @@ async def test_labels_that_can_be_read_in_two_ways_are_asked_about(project_db: P
         await until(pilot, lambda: "6 of 6 rows stored" in shown(pilot))
     with connect(project_db) as db:
         assert db.column("SELECT value FROM verdicts ORDER BY id") == [1.0, -1.0] * 3
+
+
+async def test_a_look_at_what_files_are_read_as_stores_nothing(
+    project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_lists(project_db, users=3)
+    good, bad, long = tmp_path / "events.csv", tmp_path / "wrong.csv", tmp_path / "long.csv"
+    good.write_text("user_id,item_id,type\n" + "".join(f"u{at},i{at},view\n" for at in range(7)), "utf-8")
+    bad.write_text("user_id,item_id,system,rank\nu1,i1,als,first\n", "utf-8")
+    long.write_text("user_id,item_id,type\n" + "".join(f"u{at},i1,view\n" for at in range(30_000)), "utf-8")
+    monkeypatch.setattr("recjudge_tui.tui.screens._LARGE", 200_000)
+    async with running(project_db, app_class=RecjudgeApp, size=(120, 40)) as pilot:
+        with connect(project_db) as db:
+            before = list(db.connection.iterdump())
+            await press(pilot, "i")
+            for path, keys, said in (
+                (bad, (), "wrong.csv:2: rank “first”"),
+                (long, (), "0 MB: f4 reads all of it"),
+                # what was seen of it goes when the path changes
+                (good, ("f4",), "7 rows read, 7 would be stored"),
+            ):
+                await press(pilot, *keys, "home", "shift+end", "delete")
+                await type_text(pilot, str(path))
+                await until(pilot, lambda said=said: said in shown(pilot))
+            assert re.search(r"events, the first 5:[\s\S]*of 3 users with lists have a history", shown(pilot))
+            assert list(db.connection.iterdump()) == before
+        await press(pilot, "enter")
+        await until(pilot, lambda: "7 of 7 rows stored" in shown(pilot))
 
 
 async def test_changes_by_others_are_shown_on_return(project_db: Path) -> None:
