@@ -46,7 +46,7 @@ def show_layout(context: click.Context, _parameter: click.Parameter, name: str |
 def _values(text: str | None) -> dict[str, str]:
     """The meanings of `--values`."""
     if (values := values_of(text or "")) is None:
-        raise click.UsageError(f"--values {text}: write OLD=NEW for each answer, such as 1=A,2=B")
+        raise click.UsageError(f"--values {text}: write OLD=NEW once for each answer, such as 1=A,2=B")
     return values
 
 

@@ -100,12 +100,13 @@ def _listed(text: str) -> Scale | None:
 
 def values_of(text: str) -> dict[str, str] | None:
     """The meanings in `1=A,2=B`; a comma or an equals sign inside an answer has a backslash before it. None for another
-    text."""
+    text, and for two meanings of one answer."""
     parts = (part for part in re.split(r"(?<!\\),", text) if part.strip())
     pairs = [re.split(r"(?<!\\)=", part, maxsplit=1) for part in parts]
     if any(len(pair) < 2 or not pair[0].strip() for pair in pairs):
         return None
-    return {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
+    values = {re.sub(r"\\([,=])", r"\1", old).strip(): new.strip() for old, new in pairs}
+    return values if len(values) == len(pairs) else None
 
 
 def ends_of(text: str) -> tuple[float, float] | None:

@@ -13,6 +13,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -32,13 +33,18 @@ Means = Literal["side", "place", "letter"]
 
 _WORDS = parse_toml(Path(__file__).with_name("answers.toml").read_text("utf-8"))
 FAILED, VALID = frozenset(_WORDS["failed"]), frozenset(_WORDS["valid"])
-_MUCH, _SLIGHTLY, _NOISE = (frozenset(_WORDS[name]) for name in ("much", "slightly", "noise"))
+_MUCH, _SLIGHTLY, _NOISE, _AFTER_ARTICLE = (
+    frozenset(_WORDS[name]) for name in ("much", "slightly", "noise", "after_article")
+)
 _NOUNS = "|".join(_WORDS["nouns"])
-_NUMBERED = re.compile(rf"(?:{_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
+_NUMBERED = re.compile(rf"({_NOUNS})\s*#?(\d+)(?: wins| won| win)?")
 _WITH_NOUN = re.compile(rf"(?:the )?(?:({_NOUNS}) )?(a|b|left|right|first|second)(?: (?:{_NOUNS}|one|list))?")
 # a number at the beginning of an answer, perhaps with a comma before its fraction
 _BEGINS = re.compile(r"[+-]?\d+(?:\.\d+|(,\d+)(?=\s*$))?(?![\w,.])", re.ASCII)
+_IN_MAPPING = "in [labels] of a mapping that names all columns (recjudge docs mapping)"
 _NUMBER_ALONE = r"""value = { column = "value", pattern = '^-?[\d.]+' }"""
+# what is judged, as the pair itself names it
+_NAMED = ("model", "system")
 _OPERATOR = re.compile(r"(\w[\w ]*?)\s*(>{1,3}|<{1,3}|=|≈|~|≫|≪|≻|≺)\s*(\w[\w ]*)")
 
 
@@ -203,7 +209,7 @@ def side_of(word: str) -> Code | None:
 def place_of(word: str) -> Code | None:
     """The code of a folded word that is the number of a side: `2`, `model 2`."""
     match = _NUMBERED.fullmatch(f"model {word}" if word.isdigit() else word)
-    return {"1": Code(1.0), "2": Code(-1.0)}.get(match[1]) if match else None
+    return {"1": Code(1.0), "2": Code(-1.0)}.get(match[2]) if match else None
 
 
 def code_of_name(name: str) -> Code | None:
@@ -216,8 +222,7 @@ def _with_noun(word: str) -> Code | None:
     if (match := _WITH_NOUN.fullmatch(word)) is None:
         return None
     code = PAIR_WORDS[match[2]]
-    lettered = match[1] in ("model", "system") and code.means == "letter"
-    return code._replace(means="side") if lettered else code
+    return code._replace(means="side") if match[1] in _NAMED and code.means == "letter" else code
 
 
 def _graded(word: str) -> Code | None:
@@ -225,15 +230,14 @@ def _graded(word: str) -> Code | None:
         word = " ".join(reversed(word.split(": ", 1)))
     word = word.split(" than ")[0].split(" over ")[0]
     words = [part.strip(".,:;()!") for part in word.split()]
+    # the article of “a bit better” is not the side A
+    words = [one for one, after in zip(words, [*words[1:], ""]) if one != "a" or after not in _AFTER_ARTICLE]  # noqa: B905
     found = set(words)
     strength = "much" if _MUCH & found else "slightly" if _SLIGHTLY & found else ""
     worse = "worse" in found
     if not (strength or worse or _NOISE & found):
         return None
     rest = [part for part in words if part not in _MUCH | _SLIGHTLY | _NOISE | {"worse"}]
-    # the article of “a bit better” is not the side A
-    if len(rest) > 1 and {"bit", "little", "lot"} & found and "a" in rest:
-        rest.remove("a")
     code = PAIR_WORDS.get(" ".join(rest)) or _with_noun(" ".join(rest))
     if code is None or code.value is None:
         return None
@@ -264,7 +268,7 @@ class _Column(NamedTuple):
         codes: dict[str, Code] = {}
         dropped: dict[str, int] = {}
         open_: dict[str, float] = {}
-        sides: dict[str, int] = {}
+        sides: dict[str, re.Match[str]] = {}
         either: list[str] = []
         for text, rows in counts.items():
             number = number_of(text)
@@ -280,7 +284,7 @@ class _Column(NamedTuple):
             elif number is not None:
                 open_[text] = number
             elif expected.form == "pair" and (match := _NUMBERED.fullmatch(fold(text))):
-                sides[text] = int(match[1])
+                sides[text] = match
         if either:
             raise self._either(either)
         remarks: _Remarks = []
@@ -303,12 +307,11 @@ class _Column(NamedTuple):
         if (number := number_of(new)) is not None and number in expected.names:
             return Code(number)
         title, answers = f"“{one_line(new, 40)}” is not an answer of {expected.what}", self._answers()
-        lines = () if expected.form == "scores" else (self._example([text]),)
-        raise Unclear(title, f"The answers are {answers}.", lines)
+        raise Unclear(title, f"The answers are {answers}.", (self._example([text]),))
 
-    def _numbered_sides(self, sides: Mapping[str, int]) -> dict[str, Code]:
-        """`model_1`, `model_2` and the like: counted from 0 or from 1, which a single one does not tell."""
-        found = set(sides.values())
+    def _numbered_sides(self, sides: Mapping[str, re.Match[str]]) -> dict[str, Code]:
+        """`model_1`, `response 2` and the like: counted from 0 or from 1, which a single one does not tell."""
+        found = {int(match[2]) for match in sides.values()}
         if not found or not found <= {0, 1, 2} or found >= {0, 2}:
             return {}
         if found == {1} and not self.given.ours:
@@ -319,7 +322,10 @@ class _Column(NamedTuple):
                 tuple((self._values((word, side) for word in sides), meaning) for side, meaning in ways),
             )
         first = 0 if 0 in found else 1
-        return {text: Code(1.0 if number == first else -1.0) for text, number in sides.items()}
+        return {
+            text: Code(1.0 if int(match[2]) == first else -1.0, "side" if match[1] in _NAMED else "letter")
+            for text, match in sides.items()
+        }
 
     def _numbers(
         self, open_: Mapping[str, float], words: Mapping[str, Code], remarks: _Remarks
@@ -417,43 +423,57 @@ class _Column(NamedTuple):
         else all to choose from."""
         form, names = self.expected.form, self.expected.names
         meanings = list(names.values()) if form == "labels" else ["A", "B", "Tie"]
+        if form == "scores" and (scale := self.expected.scale):
+            meanings = list(scale.names.values()) if scale.words else [f"{scale.low:g}", f"{scale.high:g}"]
         left = set(meanings) - {names.get(value) for value in taken if value is not None}
         last = left if form == "pair" and len(left) == len(texts) == 1 else meanings
         said = {}
+        # what follows a side may turn it round: “A is not better”
+        rest = r"[\W_]*$" if form == "pair" else ""
         for text in texts[:8]:
-            begins = (m for m in meanings if re.match(m if m[1:] else rf"{m}(?![^\W_])", text, re.IGNORECASE))
+            begins = (m for m in meanings if re.match(re.escape(m) + rest, text, re.IGNORECASE))
             said[text] = next(begins, "") or "|".join(last)
         return self._values(said.items()), "for example; an empty meaning (WORD=) leaves an answer out"
 
     def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
         expected, counts, ends, aspect = self.expected, self.counts, self.given.ends, self.expected.aspect
         numbers = {number for text in counts if (number := number_of(text)) is not None}
-        begun = {t: match for t in unfit if number_of(t) is None and (match := _BEGINS.match(t))}
+        begun = {
+            t: match for t in unfit if number_of(t) is None and (match := _BEGINS.match(t)) and "|" not in t
+        }
         scores = expected.form == "scores" and not (expected.scale and expected.scale.words)
+        lines = [self._keep(unfit, codes)]
+        if scores:
+            lines.insert(0, ((self._values((text, "") for text in [*unfit][:8]), "they are no answers"),))
         if scores and any(match[1] for match in begun.values()):
-            line = 'decimal = ","', "in a mapping: a comma stands before the fraction"
+            lines = [(('decimal = ","', "in a mapping: a comma stands before the fraction"),)]
         elif scores and begun:
             rest = "” or “".join(dict.fromkeys(one_line(text[m.end() :], 30) for text, m in begun.items()))
-            line = _NUMBER_ALONE, f"in a mapping: only the number, without “{rest}”; or write it so"
-        elif numbers and (scores or (expected.form == "pair" and ends)):
+            meaning = f"{_IN_MAPPING}: only the number, without “{rest}”; or write it so"
+            lines.insert(0, ((_NUMBER_ALONE, meaning),))
+        elif (scores or (expected.form == "pair" and ends)) and any(
+            number_of(text) is not None for text in unfit
+        ):
             first, last = _usual_ends(numbers)
             if ends:
                 first, last = min(*ends, *numbers), max(*ends, *numbers)
                 first, last = (first, last) if ends[0] < ends[1] else (last, first)
             line = f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"
             if aspect:
-                meaning = "in a mapping (recjudge docs mapping), for this aspect alone; or a column scale in the table"
+                meaning = f"{_IN_MAPPING}, for this aspect alone; or a column scale in the table"
                 line = f"scale = {{ {json.dumps(aspect)} = [{first:g}, {last:g}] }}", meaning
-        elif expected.form == "scores":
+            lines.insert(0, (line,))
+        elif expected.form == "scores" and (not scores or not numbers):
             words = '["low", "high"]'
-            meaning = "in a mapping, the words from the lowest to the highest (recjudge docs mapping)"
+            meaning = f"{_IN_MAPPING}: the words from the lowest to the highest"
             line = f"scale = {f'{{ {json.dumps(aspect)} = {words} }}' if aspect else words}", meaning
-        else:
-            line = self._example(list(unfit), [code.value for code in codes.values()])
+            lines.insert(0, (line,))
+        elif not scores:
+            lines.insert(0, (self._example(list(unfit), [code.value for code in codes.values()]),))
         return Unclear(
             f"only some answers of {expected.what} fit" if codes else f"no answer of {expected.what} fits",
             f"It has {shown_counts(counts)}. The answers are {self._answers()}, and {shown_counts(unfit)} do not fit.",
-            (line, *self._keep(unfit, codes)),
+            tuple(chain.from_iterable(lines)),
         )
 
     def _either(self, either: Sequence[str]) -> Unclear:

@@ -153,7 +153,7 @@ def uses(kind: ImportKind, original: Collection[str], plain: Collection[str]) ->
     pairs = list(zip(original, plain, strict=True))
     taken = [new if old == new else f"{old} as {new}" for old, new in pairs if new in known]
     if wide:
-        first, *_, last = (old for old, new in pairs if new in wide)
+        first, *_, last = (dict(zip(plain, original, strict=True))[name] for name in numbered(plain))
         taken.append(f"{first} to {last} as the positions of the list")
     rest = [old for old, new in pairs if old and new not in known and new not in wide]
     others = "attributes" if kind in _WITH_ATTRIBUTES else "ignored"

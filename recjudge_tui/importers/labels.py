@@ -27,6 +27,7 @@ from recjudge_tui.importers.columns import CASE, TASK, holds_counts, two_game_co
 from recjudge_tui.importers.layout import Part
 from recjudge_tui.importers.values import (
     MISSING,
+    NO_TEXT,
     Ids,
     Notes,
     Row,
@@ -109,13 +110,22 @@ class LabelRows(NamedTuple):
         in more than one way, or fit only in part, before the first label.
         """
         counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
+        orders: Counter[str] = Counter()
         said = (says for _, _, says in self._tidied(Notes(self.notes.file)) if says is not None)
         while often := Counter(islice(said, _MOST_KEPT)):
             for says, rows in often.items():
                 with suppress(RowFault):
                     ask = self._ask(says)
+                    orders.update({text: rows} if (text := _odd_order(ask)) else ())
                     for token in filter(None, ask.tokens if ask.key else ()):
                         counts[cast(_Key, ask.key)][token] += rows
+        if orders and not codes.is_few(orders.total(), sum(map(Counter.total, counts.values()))):
+            raise refusal(
+                "orders",
+                file=self.notes.file,
+                orders=codes.shown_counts(orders),
+                column=self.columns.get(_FIRST),
+            )
         readings: dict[_Key, codes.Reading] = {}
         several, lost = sum(key[0] == "scores" for key in counts) > 1, None
         for key, answers in counts.items():
@@ -244,8 +254,8 @@ class LabelRows(NamedTuple):
         if is_task:
             name = row.get("protocol", "").lower()
             refuse(name not in PROTOCOLS, "unknown protocol", name=name, known=PROTOCOLS)
-            refuse(text in MISSING, "no value:of a task", aspect=aspect)
             facts = PROTOCOLS[name]
+            refuse(text in _no_answer(facts), "no value:of a task", aspect=aspect)
             # the numbers of list labels are not accepted: the keys of the app and the stored values differ
             key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
             if facts.scores:
@@ -256,7 +266,7 @@ class LabelRows(NamedTuple):
                 row["system_a"], row["system_b"] = row[_FIRST], row["second"]
             a, b = row.get("system_a", ""), row.get("system_b", "")
             refuse(not (a and b), "half a pair:order")
-            texts = tuple("" if t in MISSING else t for t in ((row[_1], row[_2]) if _both(row) else (text,)))
+            texts = tuple("" if t in NO_TEXT else t for t in ((row[_1], row[_2]) if _both(row) else (text,)))
             refuse(not any(texts) and not _states_failure(row), "no value:of games")
             facts = protocol_facts(self._protocol(row, aspect, None, no_item=no_item))
             tokens = tuple(self._token(text, a, b, in_order=True) for text in texts)
@@ -264,7 +274,7 @@ class LabelRows(NamedTuple):
         facts, given, own = self._kind(row, no_item=no_item)
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
-        refuse(text in MISSING, "no value", aspect=aspect, rater=row["rater"])
+        refuse(text in _no_answer(facts), "no value", aspect=aspect, rater=row["rater"])
         key = ("labels", facts.name, "", None)
         if facts.scores:
             key = ("scores", facts.name, aspect, own)
@@ -395,8 +405,11 @@ class LabelRows(NamedTuple):
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
-            answer = token.removeprefix(codes.EITHER)
-            raise RowFault("answer that does not fit", answer=answer, what=what)
+            answer, said = token.removeprefix(codes.EITHER), self.given.entry(token)
+            kind = (
+                "answer that does not fit" if said is None or self.given.values[said] else "answer left out"
+            )
+            raise RowFault(kind, answer=answer, what=what)
         if code.value is not None and math.isnan(code.value):
             name = token.removeprefix(codes.EITHER)
             return codes.Code(_system_in(name, ask.row["system_a"], ask.row["system_b"]))
@@ -406,10 +419,10 @@ class LabelRows(NamedTuple):
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         # if the row does not say which system was shown first, the first verdict is for the order a, b
-        text = row.get(_FIRST, "")
-        orders: Mapping[str, codes.Side] = {**codes.ORDERS, codes.fold(b): "b", codes.fold(a): "a"}
-        refuse(codes.fold(text) not in orders, "unknown order", text=text, a=a, b=b)
-        sides: tuple[codes.Side, ...] = ("a", "b") if orders[codes.fold(text)] == "a" else ("b", "a")
+        refuse(_odd_order(ask), "unknown order", text=row.get(_FIRST), a=a, b=b)
+        sides: tuple[codes.Side, ...] = (
+            ("a", "b") if _orders(ask)[codes.fold(row.get(_FIRST, ""))] == "a" else ("b", "a")
+        )
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
         games = []
@@ -464,8 +477,25 @@ class LabelRows(NamedTuple):
                 yield line, label._replace(value=value, label=name, rule=COUNTED, user_id=user)
 
 
+def _orders(ask: _Ask) -> Mapping[str, codes.Side]:
+    """What may stand for the system that was shown first."""
+    a, b = codes.fold(ask.row["system_a"]), codes.fold(ask.row["system_b"])
+    return {**codes.ORDERS, b: "b", a: "a"}
+
+
+def _odd_order(ask: _Ask) -> str:
+    """What the row has in place of the system that was shown first; empty if it names one, or none."""
+    text = ask.row.get(_FIRST, "")
+    return text if ask.what == "game" and codes.fold(text) not in _orders(ask) else ""
+
+
 def _both(row: Mapping[str, str]) -> bool:
     return two_game_columns(row) and ("value" not in row or bool(row[_1].strip() or row[_2].strip()))
+
+
+def _no_answer(facts: ProtocolFacts) -> Collection[str]:
+    """How a missing answer may be written; none is one where answers are words."""
+    return MISSING if facts.scores else NO_TEXT
 
 
 def _aspect(row: Mapping[str, str]) -> str:

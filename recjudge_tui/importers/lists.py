@@ -27,6 +27,7 @@ from recjudge_tui.importers.values import (
     number,
     refuse,
     shown,
+    stop_if,
     whole,
 )
 from recjudge_tui.store.database import Database, scratch_database
@@ -66,13 +67,13 @@ class LocatedSlate(NamedTuple):
 
 
 def slates_of(
-    rows: Iterator[Row], ids: Ids, times: Times, *, file_order: bool = False
+    rows: Iterator[Row], ids: Ids, times: Times, *, file_order: bool = False, plain: bool = False
 ) -> Iterator[LocatedSlate]:
     """Slates in the order in which their lists first appear. The rows wait in a file of their own, not in memory.
 
     The columns of the first row decide: `items` (a list in the cell), else numbered columns (a wide table), else
     `item_id` with `rank`, with `score` or `distance`, or with neither; a remark says how the lists were ranked if
-    there is no rank. `file_order`: equal scores keep the order of the file.
+    there is no rank. `file_order`: equal scores keep the order of the file. `plain`: no layout says what the columns are.
     """
     first = next(rows, None)
     if first is None:
@@ -102,7 +103,7 @@ def slates_of(
             of_score = "by-score-in-file" if file_order else "by-score"
             remark({"": "in-order", "distance": "by-distance"}.get(score, of_score))
             lists.add_rows(rows, score, ranked=False)
-        yield from lists.slates(by)
+        yield from lists.slates(by, plain=plain)
 
 
 class _Lists:
@@ -118,7 +119,8 @@ class _Lists:
         self.cells: _Owner | None = None
         # ranks: some of them, the first, the three lowest, and the greatest common divisor of the differences of all
         self.ranks, self.first, self.lowest, self.step = set[int](), -1, list[int](), 0
-        self.scored = False
+        # whether scores were given; whether those of every list count up from 1
+        self.scored = self.counted = False
 
     def run_of(self, line: int, cells: _Owner) -> list[_Element] | None:
         """The elements of the run to which a row with these cells for its owner belongs; None for a row without a user, a
@@ -217,7 +219,7 @@ class _Lists:
                     continue
                 run.append((self.count(rank), item, line, self.optional_score(score, line)))
 
-    def slates(self, by: _By) -> Iterator[LocatedSlate]:
+    def slates(self, by: _By, *, plain: bool) -> Iterator[LocatedSlate]:
         """The lists, ranked so. Duplicated ranks and items keep the first row, gaps in the ranks are closed, empty lists are
         left out; each is noted."""
         self._store_runs()
@@ -228,6 +230,7 @@ class _Lists:
         if step > 1:
             notes.remark("steps", step=step, beginning=", ".join(map(str, self.lowest)))
         if by == "score" and self._rising("order"):
+            stop_if(plain and self.counted, "ranks-or-scores", file=notes.file)
             notes.remark("lowest-first")
         if by == "rank" and self.scored and (rising := self._rising("rank")):
             sign = -1.0
@@ -293,14 +296,16 @@ class _Lists:
         return kept
 
     def _rising(self, by: _By) -> int:
-        """The number of lists whose scores rise from one place to the next, if two do and scores fall in no list; else 0."""
-        rising = 0
+        """The number of lists whose scores rise from one place to the next, if two do, or one counts up from 1, and scores
+        fall in no list; else 0."""
+        rising, self.counted = 0, True
         for _, _, elements in self._lists(by):
             scores = [score for *_, score in elements if score is not None]
             if any(later < score for score, later in pairwise(scores)):
                 return 0
             rising += any(later > score for score, later in pairwise(scores))
-        return rising if rising > 1 else 0
+            self.counted &= scores == list(range(1, len(scores) + 1))
+        return rising if rising > 1 or (rising and self.counted) else 0
 
 
 # ---- a whole list in one cell ------------------------------------------------------------------------------------
@@ -332,9 +337,10 @@ def _in_cell(row: Mapping[str, str]) -> _Places:
     bare = row.get("items", "").strip()
     refuse(bare and bare in MISSING, "not a list", text=bare)
     places, scores = places_of(bare), row.get("scores", "") or row.get("score", "")
-    if scores.strip() in MISSING:
+    far = row.get("distance", "") if not scores.strip() else ""
+    if (scores or far).strip() in MISSING:
         return places
-    given = [item for item, _ in _elements(scores)]
+    given = [f"{0.0 - number(item, 'distance')}" if far else item for item, _ in _elements(scores or far)]
     refuse(len(given) != len(places), "items without a score", places=len(places), scores=len(given))
     return [(item, score) for (item, _), score in zip(places, given, strict=True)]
 
@@ -347,7 +353,8 @@ def places_of(text: str) -> list[tuple[str, str]]:
     its scores. Empty elements are dropped. Raises RowFault for objects of something else, and for a list that was cut.
     """
     places = [place for place in _elements(text) if place[0]]
-    refuse(any(item in ("...", "…", "Ellipsis") for item, _ in places), "shortened list", text=text)
+    cut = places and places[-1][0].endswith(("...", "…"))
+    refuse(cut or any(item in ("...", "…", "Ellipsis") for item, _ in places), "shortened list", text=text)
     return places
 
 
@@ -360,7 +367,7 @@ def _elements(text: str) -> list[tuple[str, str]]:
     bare = _NUMPY_SCALAR.sub(r"\1", bare) if "np." in bare else bare
     refuse(_CALL.match(bare), "not a list:call", text=text)
     if not opened:
-        refuse(re.match(r"1[.)]\s", bare), "not a list:numbered", text=text)
+        refuse(re.match(r"(1[.)]|[-*•])\s", bare), "not a list:numbered", text=text)
         mark = next((mark for mark in ("|", ";", ",", "\n") if mark in bare), None)
         parts = [part.strip() for part in bare.split(mark) if part.strip()]
         refuse(mark is None and not all(re.search(r"\w", part) for part in parts), "not a list", text=text)

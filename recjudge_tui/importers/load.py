@@ -21,7 +21,18 @@ from recjudge_tui.domain.scales import Scale
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
-from recjudge_tui.importers.columns import COLUMNS, KNOWN, NUMBERS, SYSTEM_KINDS, missing_of, wanted_columns
+from recjudge_tui.importers.columns import (
+    ALIASES,
+    CASE,
+    COLUMNS,
+    KNOWN,
+    NUMBERS,
+    SYSTEM_KINDS,
+    TASK,
+    WORDS,
+    missing_of,
+    wanted_columns,
+)
 from recjudge_tui.importers.images import ItemImages
 from recjudge_tui.importers.labels import LabelRows, in_both_orders
 from recjudge_tui.importers.layout import Declaration, Part, Request, beginning, load_declaration
@@ -35,6 +46,7 @@ from recjudge_tui.importers.reader import (
     is_test_split,
     long_reading,
     sample_of,
+    squashed,
     stem,
     watched,
     where_text,
@@ -83,6 +95,8 @@ CACHE_KIB = 16_384
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
+# the columns of labels that say what was judged
+_SAYS_WHAT = ("shown_first", "system", "system_a", "item_id", "aspect", "protocol", "scale", TASK, CASE)
 _FRACTION = re.compile(r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", re.ASCII)
 
 # option -> the kinds that it applies to, its name in a command, what it is for
@@ -339,7 +353,10 @@ class _File:
     def _store(self, *, held_out: bool) -> None:
         if self.kind == "lists":
             by_file = self.part is not None and self.part.ties == "file"
-            self._batches(slates_of(self._rows(), self._ids(), self.times, file_order=by_file), self._lists)
+            plain = self.layout is PLAIN
+            slates = slates_of(self._rows(), self._ids(), self.times, file_order=by_file, plain=plain)
+            self._batches(slates, self._lists)
+            self._refuse_times_of_items()
         elif self.kind == "labels":
             self._batches(self._label_rows().labels(), self._labels)
             self._remark_repeats()
@@ -543,6 +560,19 @@ class _File:
         else:
             self.notes.warn(line, "replaces an earlier import", what=what, source=source)
 
+    def _refuse_times_of_items(self) -> None:
+        """Raise InputError if a column of times, which is not called one of occasions, cuts lists into their items."""
+        header = header_of(self.sample.text, wanted := wanted_columns("lists"))
+        called = dict(zip(wanted.renamed(header), header, strict=True)).get("served_at", "")
+        if self.layout is PLAIN and squashed(called) in WORDS["time"]:
+            lists, items, owners = imports.lengths(self.target)
+            stop_if(
+                lists > owners and 2 * items < 3 * lists,
+                "times-of-items",
+                file=self.notes.file,
+                column=called,
+            )
+
     # ---- labels ----
 
     def _label_rows(self) -> LabelRows:
@@ -550,6 +580,11 @@ class _File:
         original = tuple(header_of(self.sample.text, wanted))
         columns = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
         ours = self.part is None and original == LABEL_COLUMNS
+        about_nothing = self.layout is PLAIN and original and not {*wanted.renamed(original)} & {*_SAYS_WHAT}
+        stop_if(about_nothing, "nothing-named", file=self.notes.file, names=original)
+        answers = [name for name in original if squashed(name) in ALIASES["labels"]["value"]]
+        several = self.layout is PLAIN and not ours and len(answers) > 1 and "value" not in original
+        stop_if(several, "two-answers", file=self.notes.file, names=answers)
         columns = columns or dict(zip(wanted.renamed(original), original, strict=True))
         given = Codebook(options.values, options.scale, options.keep_fitting, ours)
         stored, turned = dict(self.known.scales), frozenset(self.known.turned_scales)

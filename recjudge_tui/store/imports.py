@@ -340,12 +340,14 @@ _PROBED = 5_000
 def events_before(db: Database, project_id: int, import_id: int) -> dict[int, int]:
     """Earlier import -> how many different events of this one it has, equal in every column."""
     every = db.number("SELECT count(*) FROM events WHERE import_id = ?", (import_id,))
-    equal = " AND ".join(f"e.{name} IS n.{name}" for name in Event._fields)
-    sql = f"""SELECT 1 FROM events n WHERE n.import_id = ?1 AND n.id % ?2 = 0 AND EXISTS (
-                SELECT 1 FROM events e WHERE e.project_id = ?3 AND {equal} AND e.import_id < ?1)"""
-    if not db.any(sql, (import_id, every // _PROBED + 1, project_id)):
-        return {}
     columns = ", ".join(Event._fields)
+    sql = f"SELECT {columns} FROM events WHERE import_id = ? AND id % ? = 0"
+    some = set(db.tuples(sql, (import_id, every // _PROBED + 1)))
+    sql = f"""SELECT {columns} FROM events WHERE project_id = ? AND import_id < ?
+              AND user_id IN (SELECT value FROM json_each(?))"""
+    users = json.dumps([*{event[0] for event in some}])
+    if some.isdisjoint(db.tuples(sql, (project_id, import_id, users))):
+        return {}
     sql = f"""SELECT source, count(*) FROM (
                 SELECT min(import_id) AS source FROM events WHERE project_id = ?1 AND import_id <= ?2
                   AND user_id IN (SELECT user_id FROM events WHERE import_id = ?2)
@@ -427,6 +429,14 @@ def _add_content(
 
 def _digest(content: Any) -> str:
     return hashlib.sha256(_json(content).encode()).hexdigest()
+
+
+def lengths(target: Target) -> tuple[int, int, int]:
+    """Of the lists of an import: how many, of how many items, for how many users of a system."""
+    sql = """SELECT count(*), ifnull(sum(length), 0), count(DISTINCT user_id || char(0) || system)
+             FROM slates JOIN slate_imports ON slate_id = id WHERE import_id = ?"""
+    lists, items, owners = target.db.only(sql, (target.import_id,))
+    return lists, items, owners
 
 
 class LabelledCase(NamedTuple):

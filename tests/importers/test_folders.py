@@ -93,7 +93,7 @@ def test_the_kind_decides_what_a_folder_leaves_open(db: Database, tmp_path: Path
     folder = tmp_path / "recs"
     folder.mkdir()
     (folder / "als.csv").write_text("user,item\nu,7\nu,8\n")
-    (folder / "knn.csv").write_text("user,item,score\nu,7,1\nu,8,2\n")
+    (folder / "knn.csv").write_text("user,item,score\nu,7,2\nu,8,1\n")
     with pytest.raises(InputError, match=r"no file in .* is recognised as anything .*als.csv.*Say which"):
         import_paths(db, "p", [folder], None)
     [summary] = import_paths(db, "p", [folder], "lists")

@@ -31,7 +31,7 @@ def test_a_missing_id_is_nobody(load: Load, db: Database, word: str) -> None:
     )
     labels = load(
         "labels",
-        f"rater,user_id,system,value\na,u,s,Good\n{word},u,s,Good\na,{word},s,Poor\nb,u,s,{word}\n",
+        f"rater,user_id,system,value\na,u,s,Good\n{word},u,s,Good\na,{word},s,Poor\nb,u,s,{word.replace('None', '')}\n",
         "v.csv",
     )
     assert [(s.stored, s.skipped) for s in (events, lists, labels)] == [(2, 2), (1, 3), (1, 3)]

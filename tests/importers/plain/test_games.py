@@ -140,7 +140,8 @@ def test_one_order_alone_stands_and_the_boards_say_so(load: Load, db: Database) 
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ("j,u,a,b,c,A", "in.csv:2: “c” is neither “a” nor “b”; left out"),
+        ("j,u,a,b,c,A", "The column “shown_first” has “c” (1 row)"),
+        *((f"j,u,a,b,{n},A\nj,v,a,b,1,A", f"“{n}” (1 row)") for n in (0, 3)),
         ("j,u,a,b,a,", "in.csv:2: no answer in any order; left out"),
         ("j,u,a,,a,a", "in.csv:2: an order is given, but not two systems; left out"),
         ("j,u,a,a,a,a", "in.csv:2: system_a and system_b are both “a”; left out"),
@@ -150,6 +151,13 @@ def test_games_that_cannot_be_read(load: Load, row: str, says: str) -> None:
     with pytest.raises(InputError) as caught:
         load("labels", f"rater,user_id,system_a,system_b,shown_first,value\n{row}\n")
     assert says in caught.value.cause
+
+
+def test_a_numbered_answer_may_be_a_system_or_a_place(load: Load) -> None:
+    for noun in ("Response", "Option", "answer"):
+        rows = "".join(f"j,u{n},a,b,b,{noun} {n}\n" for n in (1, 2))
+        with pytest.raises(InputError, match="may be the system"):
+            load("labels", f"rater,user_id,system_a,system_b,shown_first,value\n{rows}")
 
 
 def test_systems_called_a_and_tie(load: Load, db: Database) -> None:

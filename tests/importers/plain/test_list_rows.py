@@ -245,10 +245,20 @@ def test_lower_scores_that_are_better_are_stored_with_the_opposite_sign(
 
 def test_scores_that_begin_with_the_lowest_are_pointed_out(load: Load) -> None:
     content = "user,item,score\nu,3,1\nu,1,2\nv,9,1\nv,3,2\n"
-    [file] = load("lists", content, system="s").files
+    for counted in (content, content.removeprefix("user,item,score\n")):
+        with pytest.raises(InputError, match="They may be ranks"):
+            load("lists", counted, system="s")
+    [file] = load("lists", content.replace("v,3,2", "v,3,4"), system="s").files
     assert "a lower score is better" in file.remarks[-1]
     [file] = load("lists", content.replace("v,3,2", "v,3,0"), "2.csv", system="t").files
     assert file.remarks == (BY_SCORE,)
+
+
+def test_times_of_items_do_not_cut_lists(load: Load) -> None:
+    content = "user,item,score,timestamp\n" + "".join(f"u,{n},{n},{978300760 + n}\n" for n in (3, 2, 1))
+    with pytest.raises(InputError, match="cuts nearly every list"):
+        load("lists", content, system="s")
+    assert load("lists", content.replace("timestamp", "served_at"), "2.csv", system="s").stored == 3
 
 
 def test_ranks_that_contradict_the_scores_are_counted(load: Load, db: Database) -> None:
