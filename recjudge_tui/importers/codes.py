@@ -463,7 +463,7 @@ class _Column(NamedTuple):
                 meaning = f"{_IN_MAPPING}, for this aspect alone; or a column scale in the table"
                 line = f"scale = {{ {json.dumps(aspect)} = [{first:g}, {last:g}] }}", meaning
             lines.insert(0, (line,))
-        elif expected.form == "scores" and (not scores or not numbers):
+        elif expected.form == "scores" and not (numbers or any("|" in text for text in unfit)):
             words = '["low", "high"]'
             meaning = f"{_IN_MAPPING}: the words from the lowest to the highest"
             line = f"scale = {f'{{ {json.dumps(aspect)} = {words} }}' if aspect else words}", meaning
