@@ -13,7 +13,6 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -438,42 +437,36 @@ class _Column(NamedTuple):
     def _partly(self, unfit: Mapping[str, int], codes: Mapping[str, Code]) -> Unclear:
         expected, counts, ends, aspect = self.expected, self.counts, self.given.ends, self.expected.aspect
         numbers = {number for text in counts if (number := number_of(text)) is not None}
-        begun = {
-            t: match for t in unfit if number_of(t) is None and (match := _BEGINS.match(t)) and "|" not in t
-        }
+        words = [text for text in unfit if number_of(text) is None and "|" not in text]
+        begun = {text: match for text in words if (match := _BEGINS.match(text))}
         scores = expected.form == "scores" and not (expected.scale and expected.scale.words)
-        lines = [self._keep(unfit, codes)]
-        if scores:
-            lines.insert(0, ((self._values((text, "") for text in [*unfit][:8]), "they are no answers"),))
+        lines: list[tuple[str, str]] = []
         if scores and any(match[1] for match in begun.values()):
-            lines = [(('decimal = ","', "in a mapping: a comma stands before the fraction"),)]
+            lines = [('decimal = ","', "in a mapping: a comma stands before the fraction")]
         elif scores and begun:
             rest = "” or “".join(dict.fromkeys(one_line(text[m.end() :], 30) for text, m in begun.items()))
-            meaning = f"{_IN_MAPPING}: only the number, without “{rest}”; or write it so"
-            lines.insert(0, ((_NUMBER_ALONE, meaning),))
-        elif (scores or (expected.form == "pair" and ends)) and any(
-            number_of(text) is not None for text in unfit
-        ):
+            lines = [(_NUMBER_ALONE, f"{_IN_MAPPING}: only the number, without “{rest}”; or write it so")]
+        elif numbers - set(map(number_of, codes)) and (scores or (expected.form == "pair" and ends)):
             first, last = _usual_ends(numbers)
             if ends:
                 first, last = min(*ends, *numbers), max(*ends, *numbers)
                 first, last = (first, last) if ends[0] < ends[1] else (last, first)
-            line = f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}"
+            lines = [(f"--scale {first:g}..{last:g}", f"the scale goes from {first:g} to {last:g}")]
             if aspect:
                 meaning = f"{_IN_MAPPING}, for this aspect alone; or a column scale in the table"
-                line = f"scale = {{ {json.dumps(aspect)} = [{first:g}, {last:g}] }}", meaning
-            lines.insert(0, (line,))
-        elif expected.form == "scores" and not (numbers or any("|" in text for text in unfit)):
-            words = '["low", "high"]'
-            meaning = f"{_IN_MAPPING}: the words from the lowest to the highest"
-            line = f"scale = {f'{{ {json.dumps(aspect)} = {words} }}' if aspect else words}", meaning
-            lines.insert(0, (line,))
-        elif not scores:
-            lines.insert(0, (self._example(list(unfit), [code.value for code in codes.values()]),))
+                lines = [(f"scale = {{ {json.dumps(aspect)} = [{first:g}, {last:g}] }}", meaning)]
+        elif expected.form == "scores" and words and not numbers:
+            ends_ = '["low", "high"]'
+            of_aspect = f"{{ {json.dumps(aspect)} = {ends_} }}" if aspect else ends_
+            lines = [(f"scale = {of_aspect}", f"{_IN_MAPPING}: the words from the lowest to the highest")]
+        if not scores and not lines:
+            lines = [self._example(list(unfit), [code.value for code in codes.values()])]
+        if scores:
+            lines.append((self._values((text, "") for text in [*unfit][:8]), "they are no answers"))
         return Unclear(
             f"only some answers of {expected.what} fit" if codes else f"no answer of {expected.what} fits",
             f"It has {shown_counts(counts)}. The answers are {self._answers()}, and {shown_counts(unfit)} do not fit.",
-            tuple(chain.from_iterable(lines)),
+            (*lines, *self._keep(unfit, codes)),
         )
 
     def _either(self, either: Sequence[str]) -> Unclear:

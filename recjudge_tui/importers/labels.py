@@ -120,12 +120,8 @@ class LabelRows(NamedTuple):
                     for token in filter(None, ask.tokens if ask.key else ()):
                         counts[cast(_Key, ask.key)][token] += rows
         if orders and not codes.is_few(orders.total(), sum(map(Counter.total, counts.values()))):
-            raise refusal(
-                "orders",
-                file=self.notes.file,
-                orders=codes.shown_counts(orders),
-                column=self.columns.get(_FIRST),
-            )
+            found, column = codes.shown_counts(orders), self.columns.get(_FIRST)
+            raise refusal("orders", file=self.notes.file, orders=found, column=column)
         readings: dict[_Key, codes.Reading] = {}
         several, lost = sum(key[0] == "scores" for key in counts) > 1, None
         for key, answers in counts.items():
@@ -255,7 +251,7 @@ class LabelRows(NamedTuple):
             name = row.get("protocol", "").lower()
             refuse(name not in PROTOCOLS, "unknown protocol", name=name, known=PROTOCOLS)
             facts = PROTOCOLS[name]
-            refuse(text in _no_answer(facts), "no value:of a task", aspect=aspect)
+            refuse(text in (MISSING if facts.scores else NO_TEXT), "no value:of a task", aspect=aspect)
             # the numbers of list labels are not accepted: the keys of the app and the stored values differ
             key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
             if facts.scores:
@@ -274,7 +270,7 @@ class LabelRows(NamedTuple):
         facts, given, own = self._kind(row, no_item=no_item)
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
-        refuse(text in _no_answer(facts), "no value", aspect=aspect, rater=row["rater"])
+        refuse(text in (MISSING if facts.scores else NO_TEXT), "no value", aspect=aspect, rater=row["rater"])
         key = ("labels", facts.name, "", None)
         if facts.scores:
             key = ("scores", facts.name, aspect, own)
@@ -491,11 +487,6 @@ def _odd_order(ask: _Ask) -> str:
 
 def _both(row: Mapping[str, str]) -> bool:
     return two_game_columns(row) and ("value" not in row or bool(row[_1].strip() or row[_2].strip()))
-
-
-def _no_answer(facts: ProtocolFacts) -> Collection[str]:
-    """How a missing answer may be written; none is one where answers are words."""
-    return MISSING if facts.scores else NO_TEXT
 
 
 def _aspect(row: Mapping[str, str]) -> str:

@@ -106,6 +106,7 @@ def test_answers_of_other_tools(texts: str, values: str) -> None:
     ("expected", "texts"),
     [
         *((PAIR, text) for text in ("0 1", "1 2", "1 2 3", "0 1 2", "-2 -1 0 1 2", "1 2 3 4 5 6 7", "1", "0", "2", "true false")),  # noqa: E501
+        *((PAIR, text) for text in ("a_bit_better", "a_lot_better a_little_better", "a_is_not_better")),
         *((PAIR, text) for text in ("model_1", "model_1 tie", "A B 1", "A B D", "1 2 A", "yes no", "0.5 0.7")),
         *((LABELS, text) for text in ("0 1", "1 2", "1 2 3", "1", "2", "-2 -1 0 1 2", "1 2 3 4 5", "Good Bad", "Good 1")),
         *((SCORES, text) for text in ("0 1 2 3 4 5", "1 7", "6", "good bad", "0.5 1")),
@@ -336,6 +337,8 @@ def test_a_meaning_of_a_name_counts_and_one_that_matches_nothing_is_named(
     [
         (LABELS, "Partially|bad|Good", None, "--values 'Partially=Partial,bad=Good|Partial|Poor'"),
         (LABELS, "Good, mostly|Poor", None, r"--values 'Good\, mostly=Good'"),
+        (PAIR, "A is not better|B", None, "--values 'A is not better=A|B|Tie'"), (SCORES, "5|-1", None, "--scale -1..5"),
+        (SCORES, "5|maybe", None, "--values maybe="),
         (PAIR, "the blue one|A|B|Tie", None, "--values 'the blue one=A|B|Tie'"), (PAIR, "0|4|9", (1, 7), "--scale 0..9"),
         (PAIR, "0|4|9", (7, 1), "--scale 9..0"), (SCORES, "4,5|3", None, 'decimal = ","'),
         *((SCORES, text, None, 'value = { column = "value", pattern') for text in ("80%", "4/5", "5 - very good|4 - good")),
