@@ -31,6 +31,8 @@ class Columns(NamedTuple):
 TASK = "task_id"
 # a case of the project, which replaces all columns that name a case
 CASE = "case_id"
+# columns of labels that say what was judged
+_SAY_WHAT = {"shown_first", "system", "system_a", "item_id", "aspect", "protocol", "scale", TASK, CASE}
 # columns that hold a number
 NUMBERS = ("rank", "score", "distance", "value")
 SYSTEM_KINDS: tuple[ImportKind, ...] = ("lists", "explanations")
@@ -78,8 +80,10 @@ def missing_of(
     if kind == "lists" and ("items" in given or numbered(given)):
         given.add("item_id")
     missing = [name for name in COLUMNS[kind].required if name not in given]
-    about_nothing = kind == "events" and not given & {"item_id", "text"}
-    return [*missing, "item_id"] if about_nothing else missing
+    if kind == "events" and not given & {"item_id", "text"}:
+        return [*missing, "item_id"]
+    about_nothing = kind == "labels" and not missing and not given & _SAY_WHAT
+    return ["item_id, system or system_a"] if about_nothing else missing
 
 
 def holds_counts(columns: Collection[str]) -> bool:

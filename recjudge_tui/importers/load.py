@@ -23,12 +23,10 @@ from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import (
     ALIASES,
-    CASE,
     COLUMNS,
     KNOWN,
     NUMBERS,
     SYSTEM_KINDS,
-    TASK,
     WORDS,
     missing_of,
     wanted_columns,
@@ -95,8 +93,6 @@ CACHE_KIB = 16_384
 _LARGE = 20_000_000
 # characters of the line that says how each column was read
 _COLUMNS_SHOWN = 600
-# the columns of labels that say what was judged
-_SAYS_WHAT = ("shown_first", "system", "system_a", "item_id", "aspect", "protocol", "scale", TASK, CASE)
 _FRACTION = re.compile(r"^(\s*[+-]?\d+),(\d+(?:[eE][+-]?\d+)?\s*)$", re.ASCII)
 
 # option -> the kinds that it applies to, its name in a command, what it is for
@@ -580,8 +576,6 @@ class _File:
         original = tuple(header_of(self.sample.text, wanted))
         columns = {name: spec.column[0] for name, spec in part.fields.items() if spec.column}
         ours = self.part is None and original == LABEL_COLUMNS
-        about_nothing = self.layout is PLAIN and original and not {*wanted.renamed(original)} & {*_SAYS_WHAT}
-        stop_if(about_nothing, "nothing-named", file=self.notes.file, names=original)
         answers = [name for name in original if squashed(name) in ALIASES["labels"]["value"]]
         several = self.layout is PLAIN and not ours and len(answers) > 1 and "value" not in original
         stop_if(several, "two-answers", file=self.notes.file, names=answers)

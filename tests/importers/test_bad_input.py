@@ -82,7 +82,7 @@ def _sqlite(folder: Path) -> bytes:
         ("lists", b'"user"s,"item"\n"1","2"\n', 'header cannot be read It is: "user"s,"item".*Write quotation marks'),
         ("lists", b'[{"user": {"id": 1}, "recs": [2]}]', 'an object where the id .*{"id": "1"}'),
         ("lists", b'{"user": {"0": "a"}, "recs": {"0": [2]}}', "holds its rows column by column"),
-        ("labels", b"rater,user_id,method_1,method_2,preference\nr,q,gpt,llama,1\n", "does not say what was judged"),
+        ("labels", b"rater,user_id,method_1,method_2,preference\nr,q,gpt,llama,1\n", "no column item_id, system or"),
         ("labels", b"rater,user_id,system_a,system_b,winner,rating\nr,u,a,b,b,1\n", "several columns that may hold"),
         ("labels", b"rater,user_id,system_a,system_b,value\nr,u,a,b,none\nr,v,a,b,A\n", "“none” \\(1 row\\) do not fit"),
         ("items", b"item_id,title\n,a\n", "nothing in .* could be imported as items .*in.csv:2: item_id is empty"),
