@@ -20,15 +20,15 @@ from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.layout import shipped_file
 from recjudge_tui.importers.reader import STDIN_NAME, parse_where, saved_input
 from recjudge_tui.importers.registry import layouts
-from recjudge_tui.importers.summary import first_rows, told
+from recjudge_tui.reports.imports import first_rows, told
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.settings import database_path
 from recjudge_tui.store.projects import project_id, set_domain
 from recjudge_tui.store.prompts import domain_named, domain_names
 
 if TYPE_CHECKING:
+    from recjudge_tui.domain.imports import ImportSummary
     from recjudge_tui.domain.records import ImportKind
-    from recjudge_tui.importers.summary import ImportSummary
     from recjudge_tui.store.database import Database
 
 

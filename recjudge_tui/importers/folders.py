@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.layout import LAYOUTS, Part, load_declaration
 from recjudge_tui.importers.load import APPLIES, CACHE_KIB, Options, Progress, import_files
 from recjudge_tui.importers.registry import FilesByKind
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.importers.values import misuse, refusal, stop_if
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.imports import import_facts

@@ -14,11 +14,12 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from recjudge_tui.domain.event_types import HELD_OUT, kind_of
+from recjudge_tui.domain.imports import EXAMPLES, FileSummary, ImportSummary
 from recjudge_tui.domain.protocols import protocol_facts
 from recjudge_tui.domain.records import Event, Explanation, ImportKind, Item, Label, Slate, User
 from recjudge_tui.domain.roles import IMPORTED, kind_by_name
 from recjudge_tui.domain.scales import Scale
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.codes import STRAY_ROWS, Codebook, is_few, shown_counts
 from recjudge_tui.importers.columns import (
@@ -50,7 +51,6 @@ from recjudge_tui.importers.reader import (
     where_text,
 )
 from recjudge_tui.importers.registry import PLAIN, choose_layout, mapped_layout
-from recjudge_tui.importers.summary import EXAMPLES, FileSummary, ImportSummary, Record, rendered
 from recjudge_tui.importers.values import (
     COMMA,
     LOSSES,
@@ -62,9 +62,11 @@ from recjudge_tui.importers.values import (
     RowFault,
     Times,
     advice,
+    filled,
     first_few,
     misuse,
     number,
+    plain_number,
     refusal,
     refuse,
     shown,
@@ -84,9 +86,12 @@ from recjudge_tui.store.verdicts import COUNTED
 
 # receives the number of rows processed so far and the share of the command's lines read, 0 to 1
 Progress = Callable[[int, float], None]
+Record = Item | User | Event | Slate | Explanation | Label
 _T = TypeVar("_T")
 _What = Literal["items", "users"]
 _TICK, _BATCH, _MOST_VALUES = 1_000, 2_000, 10_000
+# of a record on one line: the items of a list, and characters
+_ITEMS, _WIDTH = 10, 160
 # rows are appended, and the indexes are made at the end, so that a large cache of pages gains nothing
 CACHE_KIB = 16_384
 # the bytes of files whose check takes so long that its progress is shown
@@ -760,11 +765,32 @@ class _File:
         more = notes.kinds.most_common() if notes.kinds.total() > len(notes.first) else []
         warnings = [*notes.first, *(f"{count} in all: {kind}" for kind, count in more)]
         imports.finish_import(self.db, import_id, **counts, warnings=warnings)
-        columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(rendered, self.examples))
+        columns, examples = one_line(notes.columns, _COLUMNS_SHOWN), tuple(map(_rendered, self.examples))
         return FileSummary(
             path=self.name, layout=how, import_id=import_id, columns=columns, remarks=tuple(notes.remarks),
             examples=examples, unchanged=self.unchanged, **counts,
         )  # fmt: skip
+
+
+def _rendered(record: Record) -> str:
+    """The record on one line of at most 160 characters."""
+    facts: dict[str, Any] = record._asdict()
+    pairs = facts.get("attributes", {}).items()
+    facts["attributes"] = ", ".join(f"{name} = {value}" for name, value in pairs)
+    if isinstance(record, Event):
+        facts["value"] = "" if record.value is None else f" {plain_number(record.value)}"
+    elif isinstance(record, Slate):
+        names = [place.item_id for place in record.items]
+        some = ", ".join(names[:_ITEMS]) + ", …" * (len(names) > _ITEMS)
+        facts["items"] = f"{quantity(len(names), 'item')}: {some}"
+    elif isinstance(record, Label):
+        facts["answer"] = "has no readable answer" if record.value is None else f"says {record.label}"
+        games = record.games
+        first = [record.system_a if game.first == "a" else record.system_b for game in games]
+        differ = len({game.value for game in games}) > 1
+        both = "the two orders differ" if differ else "the same in both orders"
+        facts["order"] = both if len(games) > 1 else f"{first[0]} shown first" if games else ""
+    return one_line(" · ".join(filled(type(record).__name__, facts)), _WIDTH)
 
 
 def _owner(record: Slate | Explanation) -> str:

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.annotation import AS_GIVEN
+from recjudge_tui.domain.imports import ImportFacts
 from recjudge_tui.domain.made_lists import ADVERSARIAL
 from recjudge_tui.domain.occasions import meant_occasions
 from recjudge_tui.domain.protocols import protocol_facts
@@ -64,19 +65,6 @@ def same_import(
              AND undone_at IS NULL ORDER BY id DESC"""
     rows = db.rows(sql, (project_id, kind, layout, sha256))
     return next((import_id for import_id, path in rows if is_alike(import_id, path)), None)
-
-
-class ImportFacts(NamedTuple):
-    """What matters next about the project's data. `ready`: users of lists with a visible history; `untitled`: lists with an
-    item without a description; `on_lists`: labels whose case has its lists or text."""
-
-    users: int
-    ready: int
-    lists: int
-    untitled: int
-    labels: int
-    on_lists: int
-    texts: int
 
 
 def import_facts(db: Database, project_id: int) -> ImportFacts:

@@ -58,7 +58,7 @@ from recjudge_tui.tui.widgets import (
 )
 
 if TYPE_CHECKING:
-    from recjudge_tui.importers.summary import ImportSummary
+    from recjudge_tui.domain.imports import ImportSummary
     from recjudge_tui.tui.form import Form
 
 
@@ -861,7 +861,7 @@ def _folder_name(path: str) -> str:
 
 def _looked_at(db: Database, given: Mapping[str, Any]) -> Content:
     """What the files would be stored as."""
-    from recjudge_tui.importers.summary import told
+    from recjudge_tui.reports.imports import told
 
     def go_on(_rows: int, _share: float) -> None:
         if get_current_worker().is_cancelled:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.domain.records import ImportKind
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load
 

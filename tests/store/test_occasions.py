@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.reports.cases import case_text
 from recjudge_tui.runs.cases import NOT_BEFORE
 from recjudge_tui.runs.engine import work

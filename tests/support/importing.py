@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from recjudge_tui.importers.summary import ImportSummary
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.store.database import Database
 
 Load = Callable[..., ImportSummary]

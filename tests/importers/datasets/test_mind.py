@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.load import import_files
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.project import Project
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.database import Database

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 from tests.support.commands import ran
 from tests.support.zhang_folder import ASPECTS, joined_rows, write_joined, write_release

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.errors import InputError, UsageError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.reader import parse_where
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.store.database import Database
 
 EXAMPLES = """query_id,query,product_id,product_locale,esci_label,split

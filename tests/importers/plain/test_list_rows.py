@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from recjudge_tui.domain.imports import ImportSummary
 from recjudge_tui.errors import InputError
 from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.lists import places_of
 from recjudge_tui.importers.reader import Sample
 from recjudge_tui.importers.registry import layouts
-from recjudge_tui.importers.summary import ImportSummary
 from recjudge_tui.importers.values import RowFault
 from recjudge_tui.store.database import Database
 from tests.support.importing import Load, rows_of
