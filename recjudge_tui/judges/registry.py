@@ -15,7 +15,7 @@ from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import JudgeError, RecjudgeError, UsageError
-from recjudge_tui.judges.trust import Sent, pairs_of, remember, require_trust
+from recjudge_tui.judges.keys import Sent, pairs_of, remember, require_trust
 from recjudge_tui.plugins import JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.system import within
 

@@ -29,8 +29,7 @@ from recjudge_tui.domain.thinking import is_ended, split_thinking, without_end
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
 from recjudge_tui.judges import replies
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
-from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, not_set
-from recjudge_tui.judges.trust import Sent, pairs_of
+from recjudge_tui.judges.keys import Key, Sent, check_trust, find_keys, is_set, not_set, pairs_of
 
 PREPARE_S = 15.0
 # how long a server may load its model before a run
