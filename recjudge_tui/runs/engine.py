@@ -47,7 +47,7 @@ from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.schema import connect
 
 if TYPE_CHECKING:
-    from recjudge_tui.runs.stopping import RunDecision
+    from recjudge_tui.protocols.early_stopping import RunDecision
 
 
 WINDOW = 256
@@ -419,15 +419,18 @@ async def _judge_all(
     """The final state of the run, and the reason unless a user requested it."""
     row = run_store.run_row(db, run_id)
     setup = setup_of(db, row)
-    spec, settings, _, _ = setup
+    spec, settings, protocol, prompt = setup
     decision = None
     if settings.until:
         # imported here because it imports numpy, which other runs do not need
-        from recjudge_tui.runs.stopping import decision_of
+        from recjudge_tui.protocols.early_stopping import deciding_aspect, run_decision
 
-        decision = decision_of(db, run_id, setup)
+        aspect = deciding_aspect(prompt)
+        cases = run_store.case_statuses(db, run_id, aspect)
+        values = partial(run_store.case_values, db, run_id, aspect)
+        decision = run_decision(protocol, prompt, settings, cases, values)
     if decision is not None and decision.decided:
-        return "done", decision.sentence()
+        return "done", decision.status.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, before = make_judge(spec), run_store.run_progress(db, run_id)
     price = price_of(spec, judge.rater_kind)
@@ -457,7 +460,7 @@ async def _judge_all(
     finally:
         await judge.close()
     if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
-        return "done", decision.sentence() if decision else ""
+        return "done", decision.status.sentence() if decision else ""
     return ("paused" if run_store.wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
