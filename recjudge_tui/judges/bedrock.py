@@ -193,6 +193,3 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     content = servers.content_of(message, _image)
     parts = [{"text": content}] if isinstance(content, str) else content
     return [{"text": part["text"]} if "text" in part else part for part in parts]
-
-
-make = BedrockJudge

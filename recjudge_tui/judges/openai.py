@@ -266,6 +266,3 @@ def _is_local(url: str) -> bool:
     if address := literal_address(host):
         return address.is_private
     return "." not in host or host.endswith((".local", ".lan", ".internal"))
-
-
-make = OpenAIJudge

@@ -44,9 +44,6 @@ class RandomJudge:
         return None
 
 
-make = RandomJudge
-
-
 def draw(schema: Mapping[str, Any], random: Random) -> Any:
     """A value that fits a reply schema. Enums are drawn uniformly, objects with every property; arrays are empty, texts a
     note. Numbers are uniform, from 0 to 1 without bounds (integers: `minimum` to `maximum`, else 0 or 1)."""

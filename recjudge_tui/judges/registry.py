@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -122,11 +121,11 @@ class ThirdPartyJudge:
 
 
 class Provider(NamedTuple):
-    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge. `form` is what the user writes, and
-    `key_variables` are the environment variables that may hold its key. `extra` is the optional part of this package that
-    it needs, and `package` the module that this part installs."""
+    """A kind of judge. `made_by` names, as entry points do, what turns a JudgeSpec into a Judge. `form` is what the user
+    writes, and `key_variables` are the environment variables that may hold its key. `extra` is the optional part of this
+    package that it needs, and `package` the module that this part installs."""
 
-    module: str
+    made_by: str
     form: str
     about: str
     key_variables: tuple[str, ...] = ()
@@ -141,19 +140,19 @@ _HERE = "recjudge_tui.judges."
 PROVIDERS: dict[str, Provider] = {
     provider.form.partition(":")[0]: provider
     for provider in (
-        Provider(f"{_HERE}rules.judge", "rules", "built in, deterministic; not a language model"),
-        Provider(f"{_HERE}random_judge", "random", "built in, seeded random labels; a baseline"),
-        Provider(f"{_HERE}replay", "replay:FILE", "answers recorded earlier"),
-        Provider(f"{_HERE}gguf", "gguf:FILE",
+        Provider(f"{_HERE}rules.judge:RulesJudge", "rules", "built in, deterministic; not a language model"),
+        Provider(f"{_HERE}random_judge:RandomJudge", "random", "built in, seeded random labels; a baseline"),
+        Provider(f"{_HERE}replay:ReplayJudge", "replay:FILE", "answers recorded earlier"),
+        Provider(f"{_HERE}gguf:GgufJudge", "gguf:FILE",
                  "a model file on this machine, run by llama.cpp without a server to start",
                  extra="local", package="xllamacpp"),
-        Provider(f"{_HERE}ollama", "ollama:MODEL", "a model of an Ollama server (OLLAMA_HOST or --base-url)",
+        Provider(f"{_HERE}ollama:OllamaJudge", "ollama:MODEL", "a model of an Ollama server (OLLAMA_HOST or --base-url)",
                  ("OLLAMA_API_KEY",)),
-        Provider(f"{_HERE}openai", "openai:MODEL",
+        Provider(f"{_HERE}openai:OpenAIJudge", "openai:MODEL",
                  "a model of any OpenAI-compatible server (--base-url, --api-key-env)", ("OPENAI_API_KEY",)),
-        Provider(f"{_HERE}anthropic", "anthropic:MODEL",
+        Provider(f"{_HERE}anthropic:AnthropicJudge", "anthropic:MODEL",
                  "a model of Anthropic's API (--base-url or ANTHROPIC_BASE_URL, --api-key-env)", ("ANTHROPIC_API_KEY",)),
-        Provider(f"{_HERE}bedrock", "bedrock:MODEL",
+        Provider(f"{_HERE}bedrock:BedrockJudge", "bedrock:MODEL",
                  "a model on Amazon Bedrock, with the credentials that AWS tools use",
                  ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"), extra="bedrock", package="botocore"),
     )
@@ -193,7 +192,7 @@ def make_judge(spec: JudgeSpec) -> Judge:
     if provider is not None:
         if ":" in provider.form and not spec.target:
             raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
-        judge = cast(Judge, import_module(provider.module).make(spec))
+        judge = cast(Judge, EntryPoint(spec.provider, provider.made_by, JUDGES).load()(spec))
     elif point := next((point for point in plugins(JUDGES) if point.name == spec.provider), None):
         require_trust(secrets_of(spec))
         judge = cast(Judge, ThirdPartyJudge(point, spec))

@@ -65,9 +65,6 @@ class ReplayJudge:
         return self._recorded
 
 
-make = ReplayJudge
-
-
 def _read(path: Path) -> tuple[dict[str, Reply | CallError], str]:
     """What is recorded for each hash, and the SHA-256 (hex) of the file."""
     found: dict[str, Reply | CallError] = {}

@@ -279,9 +279,6 @@ class RulesJudge:
         """Nothing to close."""
 
 
-make = RulesJudge
-
-
 # ---- answers -----------------------------------------------------------------------------------------------------
 
 TIE_MARGIN = 0.015  # a difference of scores up to this is a tie; it is 4.5 % of the range of one label
