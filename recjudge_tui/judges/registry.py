@@ -198,10 +198,8 @@ def make_judge(spec: JudgeSpec) -> Judge:
         judge = cast(Judge, ThirdPartyJudge(point, spec))
     else:
         raise UsageError(f"no judge “{spec.spec}”", f"Known: {', '.join(spellings())}.")
-    if spec.header_env:
-        if not hasattr(judge, "send_headers"):
-            raise UsageError(f"judge “{spec.spec}” takes no --header-env", "It does not send HTTP headers.")
-        judge.send_headers(spec.header_env)
+    if spec.header_env and not getattr(judge, "takes_headers", False):
+        raise UsageError(f"judge “{spec.spec}” takes no --header-env", "It does not send HTTP headers.")
     return judge
 
 

@@ -255,7 +255,7 @@ class HttpJudge(ABC):
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
-    takes_images = True
+    takes_images = takes_headers = True
     url_variable = default_url = ""
     sight = "Its server says so."
     chat_path: str
@@ -283,7 +283,7 @@ class HttpJudge(ABC):
         self._has_address = bool(spec.base_urls)
         self._key_variable = spec.api_key_env
         self._key: Key | None = None
-        self._header_env: tuple[tuple[str, str], ...] = ()
+        self._header_env = spec.header_env
         self._header_values: list[Key] = []
         self._headers = QuietHeaders({"Content-Type": "application/json"})
         self._client = Client()
@@ -340,10 +340,6 @@ class HttpJudge(ABC):
             context_length=min(filter(None, (each.context for each in served.values())), default=None),
             details={**({"servers": programs} if programs else {}), **first.details},
         )
-
-    def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
-        """Also send these headers, each with the value of its variable."""
-        self._header_env = headers
 
     async def close(self) -> None:
         await self._client.aclose()

@@ -34,7 +34,6 @@ from recjudge_tui.runs.calls import (
 )
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.estimate import LOCAL, Price, cost_at, price_of
-from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store import runs as run_store
@@ -45,6 +44,7 @@ from recjudge_tui.store.calls import (
 )
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.schema import connect
+from recjudge_tui.system import few_collections
 
 if TYPE_CHECKING:
     from recjudge_tui.protocols.early_stopping import RunDecision
