@@ -41,8 +41,7 @@ class Judge(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close all connections."""
-        ...
+        """Close all connections; a judge that derives from this class has none."""
 
 
 def takes_images(judge: Judge) -> bool:

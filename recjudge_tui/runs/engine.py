@@ -160,7 +160,7 @@ class CallQueue:
 
 @dataclass
 class Job:
-    """A leased run while its calls are made. `work_with` changes `concurrency`. `failure` ends the run; the calls that
+    """A leased run while its calls are made; `concurrency` may change meanwhile. `failure` ends the run; the calls that
     were sent by then are still stored. `stopped_because` is the reason of a stop that no user requested. `unsaved` calls
     are asked or wait to be stored. `outage`: what is stored of a server that cannot be reached."""
 
@@ -180,13 +180,6 @@ class Job:
     outage: Retry | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     saved: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def work_with(self, calls: int) -> None:
-        """Make this many calls at once from now on. Calls in flight are neither dropped nor repeated."""
-        self.concurrency = calls
-        self.limits.at_once = calls
-        self.limits.freed.set()
-        self.changed.set()
 
     @property
     def seen(self) -> Progress:
@@ -533,7 +526,10 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
             job.limits.stopping.set()
         concurrency = (control and control.wanted_concurrency) or planned
         if concurrency != job.concurrency:
-            job.work_with(concurrency)
+            # calls in flight are neither dropped nor repeated
+            job.concurrency = job.limits.at_once = concurrency
+            job.limits.freed.set()
+            job.changed.set()
         left = job.limits.pause_left()
         if job.limits.until != announced and left > SHOWN_FROM_S:
             announced = job.limits.until
