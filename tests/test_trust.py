@@ -18,8 +18,8 @@ from textual.pilot import Pilot
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RecjudgeError
+from recjudge_tui.judges.keys import UNSTORED, Sent, UntrustedError, remember, server_of
 from recjudge_tui.judges.registry import check_trust
-from recjudge_tui.judges.trust import UNSTORED, Sent, UntrustedError, remember, server_of
 from recjudge_tui.settings import config_dir
 from recjudge_tui.store.schema import connect
 from recjudge_tui.tui.dialogs import Confirm

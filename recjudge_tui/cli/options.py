@@ -148,7 +148,7 @@ def trust_option(command: Command) -> Command:
 
 def _confirm_trust(error: JudgeError, hosts: Sequence[str]) -> None:
     """Trust what the user trusts; on a terminal, ask for the rest. Raises what is left, and any other error."""
-    from recjudge_tui.judges.trust import UntrustedError, remember
+    from recjudge_tui.judges.keys import UntrustedError, remember
 
     if not isinstance(error, UntrustedError):
         raise error

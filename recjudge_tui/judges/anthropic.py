@@ -117,6 +117,3 @@ class AnthropicJudge(servers.BatchJudge):
 
 def _image(base64: str) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": base64}}
-
-
-make = AnthropicJudge

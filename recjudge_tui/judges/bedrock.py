@@ -18,8 +18,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import JudgeError, RecjudgeError
 from recjudge_tui.judges import replies, servers
 from recjudge_tui.judges.http import Answer
-from recjudge_tui.judges.keys import Key
-from recjudge_tui.judges.trust import AWS, Sent, pairs_of, require_trust
+from recjudge_tui.judges.keys import AWS, Key, Sent, pairs_of, require_trust
 
 BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 _CREDENTIALS = re.compile(r"accessdenied|token|signature|notauthorized|unrecognizedclient")
@@ -194,6 +193,3 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     content = servers.content_of(message, _image)
     parts = [{"text": content}] if isinstance(content, str) else content
     return [{"text": part["text"]} if "text" in part else part for part in parts]
-
-
-make = BedrockJudge

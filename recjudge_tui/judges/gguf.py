@@ -128,9 +128,6 @@ class GgufJudge:
         return served
 
 
-make = GgufJudge
-
-
 class _ServedModel(OpenAIJudge):
     """The model at its process, with the key that was drawn for it."""
 

@@ -36,7 +36,6 @@ _SETTINGS = (
     (b"Accept", b"*/*"),
     (b"Accept-Encoding", b"gzip, deflate"),
 )
-Header = tuple[bytes, bytes]
 
 
 class UnreachableError(CallError):
@@ -240,7 +239,7 @@ def add_to(body: bytearray, chunk: bytes) -> None:
         raise httpx.RemoteProtocolError(f"the answer is larger than {MAX_ANSWER} bytes")
 
 
-def whole_answer(status: int, headers: Iterable[Header], body: bytes | bytearray) -> Answer:
+def whole_answer(status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes | bytearray) -> Answer:
     """The answer with its unpacked body. Raises httpx2.DecodingError, and RemoteProtocolError if it is too large."""
     named = httpx.Headers([*headers])
     if packing := named.pop("content-encoding", ""):

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from recjudge_tui.domain.judge import JudgeAddress, KnownJudge, LocalJudges
-from recjudge_tui.domain.text import one_line
+from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges.gguf import FoundFile, found_files
 from recjudge_tui.judges.http import Client
@@ -54,13 +54,11 @@ def place_of(url: str) -> str:
     return f"{host}:{parts.port}" if parts.port else host
 
 
-def local_servers(
-    usual: Mapping[str, int] | None = None, timeout_s: float | None = None
-) -> list[LocalServer]:
+def local_servers(timeout_s: float | None = None) -> list[LocalServer]:
     """The servers that answer within `timeout_s` seconds (None: `WITHIN_S`): Ollama at `OLLAMA_HOST` or its default
-    address, the others at their usual ports of 127.0.0.1 (None: `USUAL`), and the server of `OPENAI_BASE_URL` if it is on
-    this machine. Call it outside an event loop."""
-    return asyncio.run(_all(USUAL if usual is None else usual, timeout_s or WITHIN_S))
+    address, the others at their usual ports of 127.0.0.1 (`USUAL`), and the server of `OPENAI_BASE_URL` if it is on this
+    machine. Call it outside an event loop."""
+    return asyncio.run(_all(timeout_s or WITHIN_S))
 
 
 def local_files(servers: Sequence[LocalServer]) -> list[FoundFile]:
@@ -73,9 +71,8 @@ def local_judges() -> LocalJudges:
     judges, places = [], {}
     servers = local_servers()
     for server in servers:
-        count = len(server.judges)
-        places[server.base_urls] = f"{server.name} {server.place}, {count} model{'' if count == 1 else 's'}"
         about = f"{server.name} {server.place}"
+        places[server.base_urls] = f"{about}, {quantity(len(server.judges), 'model')}"
         judges += [
             KnownJudge(spec, f"{about} {details}".strip(), JudgeAddress(base_urls=server.base_urls))
             for spec, details in server.judges
@@ -90,8 +87,8 @@ def local_judges() -> LocalJudges:
     return LocalJudges(tuple(judges), places)
 
 
-async def _all(usual: Mapping[str, int], timeout_s: float) -> list[LocalServer]:
-    asked = {f"http://127.0.0.1:{port}/v1": name for name, port in usual.items()}
+async def _all(timeout_s: float) -> list[LocalServer]:
+    asked = {f"http://127.0.0.1:{port}/v1": name for name, port in USUAL.items()}
     named = os.environ.get("OPENAI_BASE_URL", "")
     with suppress(UsageError):
         if named and urlsplit(named).hostname in LOOPBACK:

@@ -325,6 +325,3 @@ def _with_scheme(host: str) -> str:
         name = f"127.0.0.1{name}"
     port = "" if re.search(r":\d+$", name) else ":11434"
     return f"http://{name}{port}/{path}".rstrip("/")
-
-
-make = OllamaJudge

@@ -14,9 +14,8 @@ from recjudge_tui.domain.calls import Message, Request, whole
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError, UsageError
 from recjudge_tui.judges import replies, servers
-from recjudge_tui.judges.keys import Key
+from recjudge_tui.judges.keys import Key, literal_address
 from recjudge_tui.judges.replies import list_of, objects_of, part_of, sound_text, text_or_json
-from recjudge_tui.judges.trust import literal_address
 
 # the parts of a request that a server may refuse (`replies.REPAIRS`); "/v1" is the version that we added to its address
 SYSTEM, VERSION, CAP, BOUNDS = "system", "/v1", "max_completion_tokens", "maxLength"
@@ -267,6 +266,3 @@ def _is_local(url: str) -> bool:
     if address := literal_address(host):
         return address.is_private
     return "." not in host or host.endswith((".local", ".lan", ".internal"))
-
-
-make = OpenAIJudge

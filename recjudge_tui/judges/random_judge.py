@@ -10,15 +10,15 @@ from typing import Any
 
 from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
-from recjudge_tui.domain.roles import RaterKind
+from recjudge_tui.judges.registry import Judge
 
 NOTE = "Chosen at random; nothing was read."
 
 
-class RandomJudge:
+class RandomJudge(Judge):
     """Picks each label uniformly from its enum. The same content and seed give the same answer."""
 
-    rater_kind: RaterKind = "random"
+    rater_kind = "random"
     cacheable = False
     concurrency = 1
 
@@ -39,12 +39,6 @@ class RandomJudge:
             latency_s=0.0,
             sent={"seed": request.sampling.seed},
         )
-
-    async def close(self) -> None:
-        return None
-
-
-make = RandomJudge
 
 
 def draw(schema: Mapping[str, Any], random: Random) -> Any:

@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
@@ -15,7 +14,7 @@ from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.errors import JudgeError, RecjudgeError, UsageError
-from recjudge_tui.judges.trust import Sent, pairs_of, remember, require_trust
+from recjudge_tui.judges.keys import Sent, pairs_of, remember, require_trust
 from recjudge_tui.plugins import JUDGES, load_plugin, package_of, plugins
 from recjudge_tui.system import within
 
@@ -42,8 +41,7 @@ class Judge(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close all connections."""
-        ...
+        """Close all connections; a judge that derives from this class has none."""
 
 
 def takes_images(judge: Judge) -> bool:
@@ -122,11 +120,11 @@ class ThirdPartyJudge:
 
 
 class Provider(NamedTuple):
-    """A kind of judge. `make` in `module` turns a JudgeSpec into a Judge. `form` is what the user writes, and
-    `key_variables` are the environment variables that may hold its key. `extra` is the optional part of this package that
-    it needs, and `package` the module that this part installs."""
+    """A kind of judge. `made_by` names, as entry points do, what turns a JudgeSpec into a Judge. `form` is what the user
+    writes, and `key_variables` are the environment variables that may hold its key. `extra` is the optional part of this
+    package that it needs, and `package` the module that this part installs."""
 
-    module: str
+    made_by: str
     form: str
     about: str
     key_variables: tuple[str, ...] = ()
@@ -141,19 +139,19 @@ _HERE = "recjudge_tui.judges."
 PROVIDERS: dict[str, Provider] = {
     provider.form.partition(":")[0]: provider
     for provider in (
-        Provider(f"{_HERE}rules.judge", "rules", "built in, deterministic; not a language model"),
-        Provider(f"{_HERE}random_judge", "random", "built in, seeded random labels; a baseline"),
-        Provider(f"{_HERE}replay", "replay:FILE", "answers recorded earlier"),
-        Provider(f"{_HERE}gguf", "gguf:FILE",
+        Provider(f"{_HERE}rules.judge:RulesJudge", "rules", "built in, deterministic; not a language model"),
+        Provider(f"{_HERE}random_judge:RandomJudge", "random", "built in, seeded random labels; a baseline"),
+        Provider(f"{_HERE}replay:ReplayJudge", "replay:FILE", "answers recorded earlier"),
+        Provider(f"{_HERE}gguf:GgufJudge", "gguf:FILE",
                  "a model file on this machine, run by llama.cpp without a server to start",
                  extra="local", package="xllamacpp"),
-        Provider(f"{_HERE}ollama", "ollama:MODEL", "a model of an Ollama server (OLLAMA_HOST or --base-url)",
+        Provider(f"{_HERE}ollama:OllamaJudge", "ollama:MODEL", "a model of an Ollama server (OLLAMA_HOST or --base-url)",
                  ("OLLAMA_API_KEY",)),
-        Provider(f"{_HERE}openai", "openai:MODEL",
+        Provider(f"{_HERE}openai:OpenAIJudge", "openai:MODEL",
                  "a model of any OpenAI-compatible server (--base-url, --api-key-env)", ("OPENAI_API_KEY",)),
-        Provider(f"{_HERE}anthropic", "anthropic:MODEL",
+        Provider(f"{_HERE}anthropic:AnthropicJudge", "anthropic:MODEL",
                  "a model of Anthropic's API (--base-url or ANTHROPIC_BASE_URL, --api-key-env)", ("ANTHROPIC_API_KEY",)),
-        Provider(f"{_HERE}bedrock", "bedrock:MODEL",
+        Provider(f"{_HERE}bedrock:BedrockJudge", "bedrock:MODEL",
                  "a model on Amazon Bedrock, with the credentials that AWS tools use",
                  ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_BEARER_TOKEN_BEDROCK"), extra="bedrock", package="botocore"),
     )
@@ -193,16 +191,14 @@ def make_judge(spec: JudgeSpec) -> Judge:
     if provider is not None:
         if ":" in provider.form and not spec.target:
             raise UsageError(f"judge “{spec.spec}” is incomplete", f"Write it as {provider.form}.")
-        judge = cast(Judge, import_module(provider.module).make(spec))
+        judge = cast(Judge, EntryPoint(spec.provider, provider.made_by, JUDGES).load()(spec))
     elif point := next((point for point in plugins(JUDGES) if point.name == spec.provider), None):
         require_trust(secrets_of(spec))
         judge = cast(Judge, ThirdPartyJudge(point, spec))
     else:
         raise UsageError(f"no judge “{spec.spec}”", f"Known: {', '.join(spellings())}.")
-    if spec.header_env:
-        if not hasattr(judge, "send_headers"):
-            raise UsageError(f"judge “{spec.spec}” takes no --header-env", "It does not send HTTP headers.")
-        judge.send_headers(spec.header_env)
+    if spec.header_env and not getattr(judge, "takes_headers", False):
+        raise UsageError(f"judge “{spec.spec}” takes no --header-env", "It does not send HTTP headers.")
     return judge
 
 

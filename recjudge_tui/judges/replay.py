@@ -19,6 +19,8 @@ from recjudge_tui.settings import user_path
 
 # bytes of a line; a reply is much shorter
 LONGEST_LINE = 16 * 1024 * 1024
+# what is recorded for each content hash, and the SHA-256 (hex) of the file
+Recorded = tuple[dict[str, Reply | CallError], str]
 
 
 class ReplayJudge:
@@ -35,19 +37,17 @@ class ReplayJudge:
     def __init__(self, spec: JudgeSpec) -> None:
         self._path = user_path(spec.target)
         self.name = f"replay:{self._path.stem}"
-        # content hash -> what is recorded for it
-        self._recorded: dict[str, Reply | CallError] | None = None
-        self._digest = ""
+        self._known: Recorded | None = None
 
     async def prepare(self, workload: Workload) -> Identity:
         """Read the file. Raises JudgeError with file:line for the first bad line."""
-        recorded = await self._read()
-        return Identity(name=self.name, digest=self._digest, details={"recorded": len(recorded)})
+        recorded, digest = await self._contents()
+        return Identity(name=self.name, digest=digest, details={"recorded": len(recorded)})
 
     async def ask(self, request: Request) -> Reply:
         """The recorded reply. Raises CallError `not_recorded`, or the recorded one; neither is retried."""
         content_hash = request.content_hash()
-        found = (await self._read()).get(content_hash)
+        found = (await self._contents())[0].get(content_hash)
         if found is None:
             why = f"The file has no line for content {content_hash[:12]}…; it was recorded from others."
             raise CallError("not_recorded", f"No recorded reply in {self._path.name}", why)
@@ -56,20 +56,15 @@ class ReplayJudge:
         return found
 
     async def close(self) -> None:
-        self._recorded = None
+        self._known = None
 
-    async def _read(self) -> dict[str, Reply | CallError]:
-        if self._recorded is None:
-            recorded, self._digest = await asyncio.to_thread(_read, self._path)
-            self._recorded = recorded
-        return self._recorded
-
-
-make = ReplayJudge
+    async def _contents(self) -> Recorded:
+        if self._known is None:
+            self._known = await asyncio.to_thread(_read, self._path)
+        return self._known
 
 
-def _read(path: Path) -> tuple[dict[str, Reply | CallError], str]:
-    """What is recorded for each hash, and the SHA-256 (hex) of the file."""
+def _read(path: Path) -> Recorded:
     found: dict[str, Reply | CallError] = {}
     hasher, number = sha256(), 0
     try:

@@ -29,8 +29,7 @@ from recjudge_tui.domain.thinking import is_ended, split_thinking, without_end
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, UsageError
 from recjudge_tui.judges import replies
 from recjudge_tui.judges.http import Answer, Client, UnreachableError
-from recjudge_tui.judges.keys import Key, check_trust, find_keys, is_set, not_set
-from recjudge_tui.judges.trust import Sent, pairs_of
+from recjudge_tui.judges.keys import Key, Sent, check_trust, find_keys, is_set, not_set, pairs_of
 
 PREPARE_S = 15.0
 # how long a server may load its model before a run
@@ -256,7 +255,7 @@ class HttpJudge(ABC):
     rater_kind: RaterKind = "judge"
     cacheable = True
     concurrency = 8
-    takes_images = True
+    takes_images = takes_headers = True
     url_variable = default_url = ""
     sight = "Its server says so."
     chat_path: str
@@ -284,7 +283,7 @@ class HttpJudge(ABC):
         self._has_address = bool(spec.base_urls)
         self._key_variable = spec.api_key_env
         self._key: Key | None = None
-        self._header_env: tuple[tuple[str, str], ...] = ()
+        self._header_env = spec.header_env
         self._header_values: list[Key] = []
         self._headers = QuietHeaders({"Content-Type": "application/json"})
         self._client = Client()
@@ -341,10 +340,6 @@ class HttpJudge(ABC):
             context_length=min(filter(None, (each.context for each in served.values())), default=None),
             details={**({"servers": programs} if programs else {}), **first.details},
         )
-
-    def send_headers(self, headers: tuple[tuple[str, str], ...]) -> None:
-        """Also send these headers, each with the value of its variable."""
-        self._header_env = headers
 
     async def close(self) -> None:
         await self._client.aclose()

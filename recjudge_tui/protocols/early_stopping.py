@@ -1,11 +1,11 @@
-"""Compares the systems of a run that stops as soon as they differ clearly, and describes its progress."""
+"""Compares the systems of a run that stops as soon as they differ clearly, decides, and describes its progress."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import NamedTuple
+from itertools import combinations, groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,19 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.planning import EVEN, StoppingRule, StoppingState, is_decided
+from recjudge_tui.stats.planning import (
+    EVEN,
+    StoppingRule,
+    initial_state,
+    is_decided,
+    update_state,
+)
 
 Pair = tuple[str, str]
 # the systems of a case (the second empty for a single list) -> the verdict's value, None where it has none
 UserVerdicts = Mapping[Pair, float | None]
+# the ids of cases -> the values that are stored for them
+CaseValues = Callable[[list[int]], Mapping[int, float | None]]
 
 
 @dataclass(frozen=True)
@@ -83,24 +91,77 @@ def user_outcomes(criterion: StoppingCriterion, users: Sequence[UserVerdicts]) -
     return rows
 
 
-def stopping_status(criterion: StoppingCriterion, state: StoppingState, planned: int) -> StoppingStatus:
-    """The status after the users in `state`, of `planned` users. A pair is seen from the better system, else from the first
-    by name; the figure of shares is that of the one less that of the other."""
-    decided = is_decided(criterion.rule, state)
-    users = f"{state.users:,} of {planned:,}" if state.users < planned else f"all {planned:,}"
-    columns = (state.n.tolist(), state.total.tolist(), state.low.tolist(), state.high.tolist())
-    compared = []
-    for (a, b), n, total, low, high in zip(criterion.pairs, *columns, strict=True):
-        if high <= EVEN and low < EVEN:
-            a, b, low, high, total = b, a, 1 - high, 1 - low, n - total
-        narrow = " narrow enough" if decided and low < EVEN else ""
-        words, figure = f"{a} {'above' if low >= EVEN else 'against'} {b}{narrow}", "win rate"
-        value, by = total / n if n else 0.0, ""
-        if criterion.best is not None:
-            figure, by = f"share of {criterion.best.name}", "higher by "
-            low, high, value = 2 * low - 1, 2 * high - 1, 2 * value - 1
-        known = f"{by}{value:.3f} [{low:.3f}, {high:.3f}]"
-        known += f" from {n:,} users" if n != state.users else ""
-        compared.append(f"{words}, {figure} {known if n else 'unknown: no user has verdicts for both'}")
-    progress = f"{'decided' if decided else 'not decided'} after {users} users"
-    return StoppingStatus(decided, criterion.rule.level, progress, tuple(compared))
+class RunDecision:
+    """Whether a run is decided, by what is stored of its `cases` and by every call that ends. The decision is updated after
+    each finished user, in the order of the plan. Only the users before the first unfinished one count. How fast a reply
+    comes may depend on what it says, so the decision must not depend on which users finish first. It is the same at any
+    concurrency, and for a run that was interrupted."""
+
+    def __init__(self, criterion: StoppingCriterion, cases: Sequence[Any], values: CaseValues) -> None:
+        self._criterion, self._values = criterion, values
+        # of each user, in the order of the plan: case id -> its two systems
+        self._users: list[dict[int, Pair]] = []
+        self._open: list[int] = []
+        self._user_of: dict[int, int] = {}
+        for _, group in groupby(cases, key=lambda case: case.user_id):
+            mine = list(group)
+            self._user_of.update((case.case_id, len(self._users)) for case in mine)
+            self._users.append({case.case_id: (case.system_a, case.system_b) for case in mine})
+            self._open.append(sum(case.open for case in mine))
+        self._next = 0
+        self.decided = False
+        self._state = initial_state(criterion.rule)
+        self._advance({case.case_id: case.value for case in cases})
+
+    def call_ended(self, case_id: int) -> bool:
+        """Note that a call of the case has ended and is stored. True if the run is decided now."""
+        user = self._user_of[case_id]
+        self._open[user] -= 1
+        if user == self._next and self._open[user] <= 0 and not self.decided:
+            self._advance(None)
+        return self.decided
+
+    @property
+    def status(self) -> StoppingStatus:
+        """After the users so far. A pair is seen from the better system, else from the first by name; the figure of shares
+        is that of the one less that of the other."""
+        criterion, state, planned = self._criterion, self._state, len(self._users)
+        users = f"{state.users:,} of {planned:,}" if state.users < planned else f"all {planned:,}"
+        columns = (state.n.tolist(), state.total.tolist(), state.low.tolist(), state.high.tolist())
+        compared = []
+        for (a, b), n, total, low, high in zip(criterion.pairs, *columns, strict=True):
+            if high <= EVEN and low < EVEN:
+                a, b, low, high, total = b, a, 1 - high, 1 - low, n - total
+            narrow = " narrow enough" if self.decided and low < EVEN else ""
+            words, figure = f"{a} {'above' if low >= EVEN else 'against'} {b}{narrow}", "win rate"
+            value, by = total / n if n else 0.0, ""
+            if criterion.best is not None:
+                figure, by = f"share of {criterion.best.name}", "higher by "
+                low, high, value = 2 * low - 1, 2 * high - 1, 2 * value - 1
+            known = f"{by}{value:.3f} [{low:.3f}, {high:.3f}]"
+            known += f" from {n:,} users" if n != state.users else ""
+            compared.append(f"{words}, {figure} {known if n else 'unknown: no user has verdicts for both'}")
+        progress = f"{'decided' if self.decided else 'not decided'} after {users} users"
+        return StoppingStatus(self.decided, criterion.rule.level, progress, tuple(compared))
+
+    def _advance(self, known: Mapping[int, float | None] | None) -> None:
+        """Continue with the users who are finished now, with the `known` values or those that are stored."""
+        ready: list[UserVerdicts] = []
+        while self._next < len(self._users) and self._open[self._next] <= 0:
+            cases = self._users[self._next]
+            values = known or self._values(list(cases))
+            ready.append({pair: values.get(case) for case, pair in cases.items()})
+            self._next += 1
+        if ready:
+            outcomes = user_outcomes(self._criterion, ready)
+            self._state = update_state(self._criterion.rule, self._state, outcomes)
+            self.decided = is_decided(self._criterion.rule, self._state)
+
+
+def run_decision(
+    protocol: Protocol, prompt: Prompt, settings: RunSettings, cases: Sequence[Any], values: CaseValues
+) -> RunDecision | None:
+    """The decision of a run that stops when it is decided, up to date with the stored statuses of its `cases` for the
+    aspect that decides; None where it has none."""
+    criterion = stopping_criterion(protocol, prompt, settings, ((c.system_a, c.system_b) for c in cases))
+    return None if criterion is None else RunDecision(criterion, cases, values)

@@ -112,8 +112,7 @@ def sample_material(kind: CaseKind, length: int = SAMPLE_K) -> Material:
 
 def bare_material(kind: CaseKind) -> Material:
     """A case with nothing but the judged material."""
-    nothing = {"user": UserView(user_id="u1"), "example": None}
-    return sample_material(kind).model_copy(update=nothing)
+    return sample_material(kind).model_copy(update={"user": UserView(user_id="u1"), "example": None})
 
 
 def _asymmetric(prompt: Prompt, rules: Protocol) -> Iterator[str]:

@@ -34,9 +34,6 @@ from recjudge_tui.errors import PromptError, ReplyFault
 from recjudge_tui.protocols.rendering import as_data, messages, profile_messages, system_text
 from recjudge_tui.protocols.replies import PROFILE_FIELD, label_of, name_key, read_fields, read_lines, text_of
 
-# answers about one case and aspect, by the order shown; None where the call failed
-AnswersByOrder = Mapping[Order, Answer | None]
-
 
 class ReplyForm(NamedTuple):
     """The fields of a reply with their schemas, a name for the whole, and the field whose confidence is wanted, if one."""
@@ -134,8 +131,9 @@ def turned(prompt: Prompt, aspect: str, label: LabelSpec, order: Order) -> Label
     )
 
 
-def adjudicate(prompt: Prompt, aspect: str, answers: AnswersByOrder) -> VerdictDraft:
-    """One answer counts as it is. Orders that agree give their common answer. Orders that disagree give a tie, marked as
+def adjudicate(prompt: Prompt, aspect: str, answers: Mapping[Order, Answer | None]) -> VerdictDraft:
+    """The verdict on the answers about one case and aspect, by the order shown; None where the call failed. One answer
+    counts as it is. Orders that agree give their common answer. Orders that disagree give a tie, marked as
     position-dependent. On a graded scale, two answers in the same direction give the weaker one. If the call of either
     order failed, the verdict is failed, never a tie."""
     rule = BOTH_ORDERS if len(answers) > 1 else ONE_ORDER if any(answers) else "as answered"

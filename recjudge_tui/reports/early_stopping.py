@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import groupby, takewhile
-
 from recjudge_tui.domain.run import Estimate, RunSettings
 from recjudge_tui.domain.text import money
 from recjudge_tui.protocols import early_stopping as rule
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.reports.common.table import Note
 from recjudge_tui.shapes import Base
-from recjudge_tui.stats.planning import initial_state, update_state
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.prompts import prompt_by_id
 from recjudge_tui.store.runs import case_statuses, run_progress, run_row, stored_runs
@@ -27,17 +24,8 @@ def run_stopping_status(db: Database, run: StoredRow) -> rule.StoppingStatus | N
         return None
     prompt, chosen = prompt_by_id(db, run["prompt_id"]), protocol_named(run["protocol"])
     cases = case_statuses(db, run["id"], rule.deciding_aspect(prompt))
-    what = rule.stopping_criterion(
-        chosen, prompt, settings, ((case.system_a, case.system_b) for case in cases)
-    )
-    if what is None:
-        return None
-    users = [list(mine) for _, mine in groupby(cases, key=lambda case: case.user_id)]
-    ended = takewhile(lambda mine: not any(case.open for case in mine), users)
-    values = [{(case.system_a, case.system_b): case.value for case in mine} for mine in ended]
-    return rule.stopping_status(
-        what, update_state(what.rule, initial_state(what.rule), rule.user_outcomes(what, values)), len(users)
-    )
+    decision = rule.run_decision(chosen, prompt, settings, cases, lambda _: {})
+    return None if decision is None else decision.status
 
 
 def decided_notes(chosen: Base) -> list[Note]:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import count, islice
@@ -105,7 +105,7 @@ def batch_judge(spec: JudgeSpec) -> BatchJudge:
 def batch_price(spec: JudgeSpec) -> Price | None:
     """The price of the judge in a batch; None if unknown."""
     price = price_of(spec)
-    return price and price.in_batch()
+    return price and replace(price, factor=price.batch_discount)
 
 
 @dataclass(frozen=True)

@@ -80,9 +80,8 @@ class _LineAsker(OpenAIJudge):
     default_key = keyed_host = ""
 
     def __init__(self, servers: Servers) -> None:
-        name, key = "openai:the model of the file", servers.key_variable
-        super().__init__(JudgeSpec(spec=name, base_urls=servers.urls, api_key_env=key))
-        self.send_headers(servers.header_env)
+        name, key, headers = "openai:the model of the file", servers.key_variable, servers.header_env
+        super().__init__(JudgeSpec(spec=name, base_urls=servers.urls, api_key_env=key, header_env=headers))
         self._look_up_key(typed=True)
         self._timeout_s = servers.timeout_s
         self._limits = CallLimits(asyncio.Event())

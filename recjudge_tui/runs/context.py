@@ -23,9 +23,17 @@ RECENT_EVENTS = 30
 _LEAST_OF_A_TYPE = 300
 
 
-def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION) -> UserView:
-    """The user as of the end of the window; the caller refuses an empty history. The window ends before the list was
-    served, so that no judge sees its outcome."""
+def shown_user(
+    history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION, *, needed: bool = True
+) -> UserView:
+    """The user as a run shows them, as of the end of the window; the caller refuses an empty history. The window ends
+    before the list was served, so that no judge sees its outcome. The user is without attributes when the settings say so,
+    and without events when the protocol needs no history (`needed` is False) and the settings ask for none."""
+    # a table of users may have held-out columns, as events may be held out
+    known = {} if settings.profile == "none" else history.attributes
+    attributes = {name: word for name, word in known.items() if not name.lower().startswith(HELD_OUT)}
+    if not (needed or settings.history or settings.profile == "llm"):
+        return UserView(user_id=history.user_id, attributes=attributes)
     served_at = occasion.served_at
     until = parse_time(settings.as_of) if settings.as_of else ""
     if served_at and (not until or until >= served_at):
@@ -45,7 +53,7 @@ def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = 
     browsed = ((event.item.category if event.item else "") or event.text for event in parts["browse"])
     return UserView(
         user_id=history.user_id,
-        attributes=_shown_attributes(history),
+        attributes=attributes,
         as_of=until,
         history=tuple(parts["history"][: settings.history]),
         searches=tuple(parts["search"][:MAX_SEARCHES]),
@@ -54,23 +62,6 @@ def user_view(history: UserHistory, settings: RunSettings, occasion: Occasion = 
         browsed=tuple(dict.fromkeys(filter(None, browsed)))[:MAX_BROWSED],
         preferences=preferences(events),
     )
-
-
-def shown_user(
-    history: UserHistory, settings: RunSettings, occasion: Occasion = NO_OCCASION, *, needed: bool = True
-) -> UserView:
-    """The user as a run shows them: without attributes when the settings say so, and without events when the protocol
-    needs no history (`needed` is False) and the settings ask for none."""
-    if needed or settings.history or settings.profile == "llm":
-        user = user_view(history, settings, occasion)
-    else:
-        user = UserView(user_id=history.user_id, attributes=_shown_attributes(history))
-    return user.model_copy(update={"attributes": {}}) if settings.profile == "none" else user
-
-
-def _shown_attributes(history: UserHistory) -> dict[str, str]:
-    """The attributes without held-out ones: a table of users may have held-out columns, as events may be held out."""
-    return {name: word for name, word in history.attributes.items() if not name.lower().startswith(HELD_OUT)}
 
 
 def is_empty(user: UserView) -> bool:

@@ -34,7 +34,6 @@ from recjudge_tui.runs.calls import (
 )
 from recjudge_tui.runs.cases import setup_of
 from recjudge_tui.runs.estimate import LOCAL, Price, cost_at, price_of
-from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store import runs as run_store
@@ -45,9 +44,10 @@ from recjudge_tui.store.calls import (
 )
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.schema import connect
+from recjudge_tui.system import few_collections
 
 if TYPE_CHECKING:
-    from recjudge_tui.runs.stopping import RunDecision
+    from recjudge_tui.protocols.early_stopping import RunDecision
 
 
 WINDOW = 256
@@ -160,7 +160,7 @@ class CallQueue:
 
 @dataclass
 class Job:
-    """A leased run while its calls are made. `work_with` changes `concurrency`. `failure` ends the run; the calls that
+    """A leased run while its calls are made; `concurrency` may change meanwhile. `failure` ends the run; the calls that
     were sent by then are still stored. `stopped_because` is the reason of a stop that no user requested. `unsaved` calls
     are asked or wait to be stored. `outage`: what is stored of a server that cannot be reached."""
 
@@ -180,13 +180,6 @@ class Job:
     outage: Retry | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     saved: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def work_with(self, calls: int) -> None:
-        """Make this many calls at once from now on. Calls in flight are neither dropped nor repeated."""
-        self.concurrency = calls
-        self.limits.at_once = calls
-        self.limits.freed.set()
-        self.changed.set()
 
     @property
     def seen(self) -> Progress:
@@ -419,15 +412,18 @@ async def _judge_all(
     """The final state of the run, and the reason unless a user requested it."""
     row = run_store.run_row(db, run_id)
     setup = setup_of(db, row)
-    spec, settings, _, _ = setup
+    spec, settings, protocol, prompt = setup
     decision = None
     if settings.until:
         # imported here because it imports numpy, which other runs do not need
-        from recjudge_tui.runs.stopping import decision_of
+        from recjudge_tui.protocols.early_stopping import deciding_aspect, run_decision
 
-        decision = decision_of(db, run_id, setup)
+        aspect = deciding_aspect(prompt)
+        cases = run_store.case_statuses(db, run_id, aspect)
+        values = partial(run_store.case_values, db, run_id, aspect)
+        decision = run_decision(protocol, prompt, settings, cases, values)
     if decision is not None and decision.decided:
-        return "done", decision.sentence()
+        return "done", decision.status.sentence()
     estimate = Estimate.model_validate_json(row["estimate"])
     judge, before = make_judge(spec), run_store.run_progress(db, run_id)
     price = price_of(spec, judge.rater_kind)
@@ -457,7 +453,7 @@ async def _judge_all(
     finally:
         await judge.close()
     if (decision and decision.decided) or not stopping.is_set() or not outstanding(db, run_id, 0, 1):
-        return "done", decision.sentence() if decision else ""
+        return "done", decision.status.sentence() if decision else ""
     return ("paused" if run_store.wanted(db, run_id) == "pause" else "stopped"), job.stopped_because
 
 
@@ -530,7 +526,10 @@ async def _watch(job: Job, on_progress: OnProgress | None) -> None:
             job.limits.stopping.set()
         concurrency = (control and control.wanted_concurrency) or planned
         if concurrency != job.concurrency:
-            job.work_with(concurrency)
+            # calls in flight are neither dropped nor repeated
+            job.concurrency = job.limits.at_once = concurrency
+            job.limits.freed.set()
+            job.changed.set()
         left = job.limits.pause_left()
         if job.limits.until != announced and left > SHOWN_FROM_S:
             announced = job.limits.until

@@ -86,10 +86,6 @@ class Price:
         each = [n / max(calls, 1) for n in (tokens_in, tokens_out, cached)]
         return calls * (self.most(*each[:2]) if most else self.cost(*each))
 
-    def in_batch(self) -> Price:
-        """The price of the same tokens in a hosted batch."""
-        return replace(self, factor=self.batch_discount)
-
 
 def price_of(judge: JudgeSpec, kind: RaterKind = "judge") -> Price | None:
     """The judge's price; 0 for a server on this machine and for a judge of another `kind` than a language model; None when

@@ -32,7 +32,6 @@ from recjudge_tui.runs.cases import (
     hashed,
 )
 from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long, require_price
-from recjudge_tui.runs.garbage import YOUNG_OBJECTS_OF_A_PLAN, few_collections
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply
 from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_cases
@@ -41,6 +40,7 @@ from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.prompts import domain_named, get_prompt, load_shipped
 from recjudge_tui.store.raters import ensure_rater
+from recjudge_tui.system import few_collections
 
 # ---- plan --------------------------------------------------------------------------------------------------------
 
@@ -49,6 +49,8 @@ from recjudge_tui.store.raters import ensure_rater
 SCORES_ONLY_TOKENS = 40
 # a larger page cache takes its whole size of memory and makes planning no faster
 _CACHE_KIB = 12_288
+# a plan makes many long-lived objects and hardly any cycles
+_YOUNG_OBJECTS = 20_000_000
 
 CaseCounter = Callable[[int], None]
 
@@ -93,7 +95,7 @@ class Draft:
     cases: RunCases
 
 
-@few_collections(YOUNG_OBJECTS_OF_A_PLAN)
+@few_collections(_YOUNG_OBJECTS)
 def draft_run(
     db: Database, request: RunRequest, *, store: bool, progress: CaseCounter = lambda _: None
 ) -> Draft:
@@ -165,7 +167,7 @@ def draft_run(
     return Draft(project_id, plan, judge.rater_kind, series, setup, cases)
 
 
-@few_collections(YOUNG_OBJECTS_OF_A_PLAN)
+@few_collections(_YOUNG_OBJECTS)
 def store_draft(db: Database, draft: Draft) -> Plan:
     """Store run, cases and calls in one transaction. Raises UsageError when the rater has judged such cases in the
     meantime, RunError when the project was changed."""

@@ -26,13 +26,12 @@ from textual.timer import Timer
 
 from recjudge_tui.config_file import Fault, faults_error, read_preferences, save_theme
 from recjudge_tui.errors import NotFoundError, RecjudgeError
-from recjudge_tui.runs.garbage import few_collections
 from recjudge_tui.signals import leaving_cleanly, signals_held
 from recjudge_tui.store.database import Database, StoredRow, file_identity, file_is_gone
 from recjudge_tui.store.projects import only_project, project_id, project_name
 from recjudge_tui.store.runs import active_runs
 from recjudge_tui.store.schema import connect
-from recjudge_tui.system import share_one_heap
+from recjudge_tui.system import few_collections, share_one_heap
 from recjudge_tui.tui.dialogs import GONE, Confirm, ErrorDialog, Notice
 from recjudge_tui.tui.screens import WAIT_S, Background, BaseScreen, is_screen, make_screen
 from recjudge_tui.tui.themes import THEMES, Painted, chosen_theme, named_colours, own_theme

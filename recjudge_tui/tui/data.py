@@ -15,7 +15,7 @@ from recjudge_tui.domain.protocols import SAER
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.reports.cases import user_lines
-from recjudge_tui.runs.context import user_view
+from recjudge_tui.runs.context import shown_user
 from recjudge_tui.store.data import ItemViews, item_images, slate_top
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import read_history
@@ -85,7 +85,7 @@ def _positions(db: Database, project_id: int, slate_id: int) -> list[Content]:
 
 
 def _user(db: Database, project_id: int, user_id: str) -> Content:
-    user = user_view(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
+    user = shown_user(read_history(db, project_id, user_id), RunSettings(protocol=SAER[1]))
     lines = list(user_lines(user, ""))
     about = "with the usual settings of a run; held-out events are left out"
     known = bool(user.attributes) or any(line.strip() for line in lines[1:])

@@ -295,7 +295,7 @@ class Background:
             show(found)
 
     def _ask_or_fail(self, error: RecjudgeError, again: Callable[[], None], failed: ShowError) -> None:
-        from recjudge_tui.judges.trust import UntrustedError, remember  # loads the HTTP client
+        from recjudge_tui.judges.keys import UntrustedError, remember
 
         if not isinstance(error, UntrustedError) or len(error.listed) > _LONGEST_QUESTION:
             failed(error)

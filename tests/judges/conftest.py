@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from recjudge_tui.judges import http, trust
+from recjudge_tui.judges import http, keys
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _every_server_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a secret may be sent at all is tests/test_trust.py."""
-    monkeypatch.setattr(trust, "_is_usual", lambda pair: True)
+    monkeypatch.setattr(keys, "_is_usual", lambda pair: True)
 
 
 @pytest.fixture(autouse=True)

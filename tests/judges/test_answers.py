@@ -13,7 +13,7 @@ import pytest
 from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.openai import OpenAIJudge, make
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.replies import (
     CallTarget,
@@ -190,7 +190,7 @@ async def test_a_real_server_gives_logprobs_that_fit_its_text(
 ) -> None:
     # its whole vocabulary: the grammar's choice is among it
     monkeypatch.setattr("recjudge_tui.judges.replies.TOP_LOGPROBS", 5000)
-    judge = make(JudgeSpec(spec="openai:tiny-stair", base_urls=(llama_server.url,)))
+    judge = OpenAIJudge(JudgeSpec(spec="openai:tiny-stair", base_urls=(llama_server.url,)))
     await judge.prepare(workload(known=Capabilities(logprobs=True)))
     request = Request(
         messages=(Message(role="system", content="x"), Message(role="user", content="which?")),
@@ -214,7 +214,7 @@ async def test_a_real_server_gives_logprobs_that_fit_its_text(
 def answering(*bodies: object) -> Iterator[OpenAIJudge]:
     """A judge whose server sends these bodies in turn, with status 200."""
     with serving(lambda line, n: answer(200, bodies[n])) as stub:
-        yield make(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
+        yield OpenAIJudge(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
-from recjudge_tui.judges.anthropic import AnthropicJudge, make
+from recjudge_tui.judges.anthropic import AnthropicJudge
 from tests.support.judge_calls import LABELS, SCHEMA, asking, judge_error, workload
 from tests.support.servers.process import start
 
@@ -15,7 +15,7 @@ PLANTED = "planted-key-0123456789"
 
 
 def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> AnthropicJudge:
-    return make(JudgeSpec(spec=f"anthropic:{model}", base_urls=urls, api_key_env=key))
+    return AnthropicJudge(JudgeSpec(spec=f"anthropic:{model}", base_urls=urls, api_key_env=key))
 
 
 def logged(log: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from recjudge_tui.domain.judge import Capabilities, JudgeSpec
-from recjudge_tui.judges.bedrock import BedrockJudge, make
+from recjudge_tui.judges.bedrock import BedrockJudge
 from tests.support.judge_calls import LABELS, SCHEMA, asking, judge_error, workload
 from tests.support.servers.counts import request_count
 from tests.support.servers.process import start
@@ -36,7 +36,7 @@ def _aws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def judge_at(*urls: str, model: str = MODEL) -> BedrockJudge:
-    return make(JudgeSpec(spec=f"bedrock:{model}", base_urls=urls))
+    return BedrockJudge(JudgeSpec(spec=f"bedrock:{model}", base_urls=urls))
 
 
 async def prepared(*urls: str, model: str = MODEL, **changes: Any) -> BedrockJudge:

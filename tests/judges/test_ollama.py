@@ -13,7 +13,6 @@ from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.ollama import (
     OllamaJudge,
     installed_models,
-    make,
     server_urls,
 )
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
@@ -24,7 +23,7 @@ GOOD = json.dumps({"reasoning": "r", "category": "Good Match"})
 
 
 def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> OllamaJudge:
-    return make(JudgeSpec(spec=f"ollama:{model}", base_urls=urls, api_key_env=key))
+    return OllamaJudge(JudgeSpec(spec=f"ollama:{model}", base_urls=urls, api_key_env=key))
 
 
 def chat(content: str | None = GOOD, reason: str = "stop", thinking: str = "", **counts: Any) -> bytes:

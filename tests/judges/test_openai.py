@@ -6,7 +6,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, UsageError
-from recjudge_tui.judges.openai import OpenAIJudge, make
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import make_judge
 from recjudge_tui.judges.servers import curl_command
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
@@ -19,7 +19,7 @@ NO_LIST = answer(404, {"error": {"message": "not found"}})
 
 
 def judge_at(*urls: str, model: str = "hash-judge", key: str = "") -> OpenAIJudge:
-    return make(JudgeSpec(spec=f"openai:{model}", base_urls=urls, api_key_env=key))
+    return OpenAIJudge(JudgeSpec(spec=f"openai:{model}", base_urls=urls, api_key_env=key))
 
 
 def scripted(*responses: bytes) -> Script:

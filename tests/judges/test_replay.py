@@ -8,7 +8,6 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.judges import replay
-from recjudge_tui.judges.replay import ReplayJudge, make
 from tests.support.judge_calls import asking, call_error, judge_error, workload
 
 
@@ -16,9 +15,9 @@ def _line(text: str, case: str = "a", **more: Any) -> str:
     return json.dumps({"content_hash": asking(case).content_hash(), "reply": {"text": text}, **more})
 
 
-def _judge(path: Path, *lines: str) -> ReplayJudge:
+def _judge(path: Path, *lines: str) -> replay.ReplayJudge:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return make(JudgeSpec(spec=f"replay:{path}"))
+    return replay.ReplayJudge(JudgeSpec(spec=f"replay:{path}"))
 
 
 async def test_a_recorded_reply_comes_back_and_further_keys_are_ignored(tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ async def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: str, faul
 
 
 async def test_a_file_that_is_not_there_is_an_error_of_the_judge(tmp_path: Path) -> None:
-    error = await judge_error(make(JudgeSpec(spec=f"replay:{tmp_path / 'none.jsonl'}")))
+    error = await judge_error(replay.ReplayJudge(JudgeSpec(spec=f"replay:{tmp_path / 'none.jsonl'}")))
     assert "none.jsonl" in error.title
 
 

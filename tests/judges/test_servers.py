@@ -14,9 +14,8 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, UsageError
-from recjudge_tui.judges import servers as endpoints
+from recjudge_tui.judges import local_servers, servers
 from recjudge_tui.judges.http import Client, UnreachableError
-from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.servers import Endpoints, checked_url
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.schema import connect
@@ -55,7 +54,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(endpoints, "time", made)
+    monkeypatch.setattr(servers, "time", made)
     return made
 
 
@@ -73,7 +72,7 @@ async def test_an_unreachable_endpoint_is_set_aside_and_tried_again_later(clock:
     assert [await pool.call(action) for _ in range(3)] == ["alive"] * 3
     assert asked == ["dead", "alive", "alive", "alive"]
     down.clear()
-    clock.now += endpoints.ASIDE_S
+    clock.now += servers.ASIDE_S
     assert await pool.call(action) == "dead"
 
 
@@ -150,7 +149,7 @@ def test_no_call_is_lost_when_a_server_is_killed_and_it_is_used_again_when_it_is
     project_db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECJUDGE_CONFIG", str(tmp_path))
-    monkeypatch.setattr(endpoints, "ASIDE_S", 0.2)
+    monkeypatch.setattr(servers, "ASIDE_S", 0.2)
     log = tmp_path / "log"
     with connect(project_db) as db, start("openai_api", "--log", log) as one, start("openai_api") as two:
         make_project(db, users=60)
@@ -166,7 +165,7 @@ def test_no_call_is_lost_when_a_server_is_killed_and_it_is_used_again_when_it_is
             # its calls are at the other one now, and so no more are made until that one answers
             wait_until_held(two, 8)
             back.append(start("openai_api", "--port", urlsplit(one.url).port))
-            time.sleep(endpoints.ASIDE_S)
+            time.sleep(servers.ASIDE_S)
             allow(two)
 
         killing = threading.Thread(target=kill_and_restart)
@@ -196,7 +195,7 @@ def nothing_else(monkeypatch: pytest.MonkeyPatch) -> int:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{port}")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr(local_servers, "USUAL", {})
     return port
 
 
@@ -208,14 +207,16 @@ def test_servers_are_named_with_their_models(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", ollama_server.url)
     port = int(openai_server.url.rpartition(":")[2])
-    ollama, other = local_servers({"vLLM": port, "LM Studio": nothing_else}, HANG_S)
+    monkeypatch.setattr(local_servers, "USUAL", {"vLLM": port, "LM Studio": nothing_else})
+    ollama, other = local_servers.local_servers(HANG_S)
     assert (ollama.name, ollama.base_urls) == ("Ollama", ())
     assert [spec for spec, _ in ollama.judges] == ["ollama:hash-judge:latest", "ollama:other:1b"]
     assert (other.name, other.place) == ("vLLM", f"localhost:{port}")
     assert other.base_urls == (f"http://127.0.0.1:{port}/v1",)
     assert ("openai:hash-judge", "") in other.judges
+    monkeypatch.setattr(local_servers, "USUAL", {})
     monkeypatch.setenv("OPENAI_BASE_URL", openai_server.url)
-    assert [server.name for server in local_servers({}, HANG_S)] == ["Ollama", "a server"]
+    assert [server.name for server in local_servers.local_servers(HANG_S)] == ["Ollama", "a server"]
 
 
 def test_a_server_of_another_machine_is_not_asked(nothing_else: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,5 +228,5 @@ def test_a_server_of_another_machine_is_not_asked(nothing_else: int, monkeypatch
         raise UnreachableError("no")
 
     monkeypatch.setattr(Client, "send", refused)
-    assert local_servers({}, timeout_s=HANG_S) == []
+    assert local_servers.local_servers(HANG_S) == []
     assert asked == [f"http://127.0.0.1:{nothing_else}/api/tags"]

@@ -10,7 +10,7 @@ from typing import Any
 from recjudge_tui.domain.calls import Message, Request
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.material import ItemView, Material, ShownEvent, SlateView, UserView
-from recjudge_tui.judges.rules.judge import Evidence, evidence_of, make
+from recjudge_tui.judges.rules.judge import Evidence, RulesJudge, evidence_of
 from recjudge_tui.judges.rules.profile import profile_of
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=timezone.utc)
@@ -92,7 +92,7 @@ def ask_text(material: Material | None, reply_schema: dict[str, Any]) -> str:
     request = Request(
         messages=(Message(role="user", content="?"),), reply_schema=reply_schema, material=material
     )
-    return asyncio.run(make(JudgeSpec(spec="rules")).ask(request)).text
+    return asyncio.run(RulesJudge(JudgeSpec(spec="rules")).ask(request)).text
 
 
 def ask(material: Material | None, reply_schema: dict[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,9 @@ from recjudge_tui.errors import JudgeError
 from recjudge_tui.judges.random_judge import RandomJudge
 from recjudge_tui.judges.registry import Provider
 
-PROVIDER = Provider("tests.support.stubborn_judge", "stubborn", "for tests")
+PROVIDER = Provider("tests.support.stubborn_judge:StubbornJudge", "stubborn", "for tests")
 FATAL = 4
 SWALLOWED = 3
-
-
-def make(spec: JudgeSpec) -> StubbornJudge:
-    return StubbornJudge()
 
 
 class StubbornJudge:
@@ -27,7 +23,7 @@ class StubbornJudge:
     cacheable = False
     concurrency = 8
 
-    def __init__(self) -> None:
+    def __init__(self, spec: JudgeSpec) -> None:
         self._calls = 0
         self._random = RandomJudge(JudgeSpec(spec="random"))
 

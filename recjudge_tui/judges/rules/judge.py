@@ -15,9 +15,9 @@ from recjudge_tui.domain.calls import Reply, Request
 from recjudge_tui.domain.judge import Identity, JudgeSpec, Workload
 from recjudge_tui.domain.material import ExplanationView, ItemView, Material, SlateView, UserView, bounds
 from recjudge_tui.domain.protocols import OVERALL
-from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, UsageError
+from recjudge_tui.judges.registry import Judge
 from recjudge_tui.judges.rules.issues import NAMES, Finding, findings, quoted
 from recjudge_tui.judges.rules.profile import Profile, profile_of, strength, taste_rank, traits, words
 
@@ -250,13 +250,13 @@ def _side(name: str, evidence: Evidence) -> str:
 VERSION = "rules-5"
 
 
-class RulesJudge:
+class RulesJudge(Judge):
     """Answers from `Request.material`. It ignores messages and sampling, so replies are not cached."""
 
-    name: str = "rules"
-    rater_kind: RaterKind = "rules"
-    cacheable: bool = False
-    concurrency: int = 8
+    name = "rules"
+    rater_kind = "rules"
+    cacheable = False
+    concurrency = 8
 
     def __init__(self, spec: JudgeSpec) -> None:
         if spec.target:
@@ -274,12 +274,6 @@ class RulesJudge:
         fields = answer(request.material, request.reply_schema)
         text = json.dumps(fields, ensure_ascii=False, separators=(", ", ": "))
         return Reply(text=text, structured=True, model=VERSION, stop="stop")
-
-    async def close(self) -> None:
-        """Nothing to close."""
-
-
-make = RulesJudge
 
 
 # ---- answers -----------------------------------------------------------------------------------------------------

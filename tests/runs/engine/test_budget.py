@@ -14,6 +14,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import RunError, UsageError
 from recjudge_tui.judges.anthropic import AnthropicJudge
 from recjudge_tui.judges.replies import usage_of
+from recjudge_tui.runs.batch import batch_price
 from recjudge_tui.runs.calls import (
     CallLimits,
     RateLimit,
@@ -243,7 +244,7 @@ def test_what_the_vendor_stores_in_its_cache_has_a_price_of_its_own(
     assert cost_of(claude, usage) == pytest.approx(live)
     price = price_of(claude)
     assert price is not None
-    assert cost_at(price.in_batch(), usage) == pytest.approx(live / 2)
+    assert cost_at(batch_price(claude), usage) == pytest.approx(live / 2)
     assert price.cost(200_000, 1000) == pytest.approx(0.2 * 3 + 0.001 * 15)
     assert price.of_calls(10, 1_000_000, 10_000) == pytest.approx(3 + 0.15), "call by call"
     assert price.most(100_000, 10_000) == pytest.approx(0.3 * 1.25 + 0.15), (

@@ -19,7 +19,7 @@ from recjudge_tui.runs.context import (
     MAX_BROWSED,
     MAX_CLICKS,
     MAX_SEARCHES,
-    user_view,
+    shown_user,
 )
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
@@ -49,7 +49,7 @@ def test_thousands_of_clicks_do_not_hide_what_was_bought(db: Database) -> None:
     views = [("u", "i3", "", "click", f"2024-03-02T{n % 24:02d}:{n // 24:02d}:00Z", "") for n in range(600)]
     browsed = [("u", "", f"aisle {n}", "browse", f"2024-03-03T{n:02d}:00:00Z", "") for n in range(20)]
     p = project(db, ("u", "i1", "", "purchase", "2024-02-01T00:00:00Z", ""), *clicks, *views, *browsed)
-    user = user_view(read_history(db, p, "u"), SETTINGS)
+    user = shown_user(read_history(db, p, "u"), SETTINGS)
     assert [e.item.title for e in user.history if e.item] == ["One"]
     assert (len(user.searches), len(user.clicks), len(user.browsed)) == (
         MAX_SEARCHES,

@@ -26,7 +26,7 @@ from recjudge_tui.prompting.trial import request_now
 from recjudge_tui.reports.exports import write_verdicts
 from recjudge_tui.reports.runs import estimate_lines
 from recjudge_tui.runs.cases import across_levels
-from recjudge_tui.runs.context import user_view
+from recjudge_tui.runs.context import shown_user
 from recjudge_tui.runs.engine import work
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
@@ -511,8 +511,8 @@ def test_events_are_counted_in_the_window_that_is_shown(crowd: Database) -> None
         (1, "2024-05-03T12:00:00+00:00"),
     ):
         settings = settings_for("pointwise", history=1000, history_days=days, as_of=as_of)
-        until = user_view(read_history(crowd, project, "u00"), settings).as_of if as_of else ""
+        until = shown_user(read_history(crowd, project, "u00"), settings).as_of if as_of else ""
         counts = shown_event_counts(crowd, project, days, until)
         for user in ("u00", "u01", "u02", "b0"):
-            shown = user_view(read_history(crowd, project, user), settings)
+            shown = shown_user(read_history(crowd, project, user), settings)
             assert counts.get(user, 0) == len(shown.history) + len(shown.searches) + len(shown.clicks)
