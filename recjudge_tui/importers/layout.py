@@ -171,7 +171,7 @@ class Field(Spec):
 
 class When(Spec):
     """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in
-    JSON (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
+    JSON (`opens`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
     its name, by files that are not beside it.
     """
 
@@ -179,7 +179,6 @@ class When(Spec):
     any: Texts = ()
     lacks: Texts = ()
     opens: dict[str, str] = {}
-    opens_any: dict[str, str] = {}
     values: str = ""
     lines: Pattern = ""
     text: Pattern = ""
@@ -193,15 +192,10 @@ class When(Spec):
         has, some, lacks = ({name.lower() for name in part} for part in (self.has, self.any, self.lacks))
         if not names >= has or (some and names.isdisjoint(some)) or names & lacks:
             return False
-        opens = json_keys(sample.text) if self.opens or self.opens_any or self.values else {}
+        opens = json_keys(sample.text) if self.opens or self.values else {}
         text, path = sample.text.lstrip("\ufeff \t\r\n"), sample.path
-
-        def begins(wanted: Mapping[str, str]) -> list[bool]:
-            return [opens.get(name, " ")[:1] in first for name, first in wanted.items()]
-
         return (
-            all(begins(self.opens))
-            and (not self.opens_any or any(begins(self.opens_any)))
+            all(opens.get(name, " ")[:1] in first for name, first in self.opens.items())
             and (not self.values or {value[:1] for value in opens.values()} == {self.values})
             and (not self.lines or lines_match(sample, re.compile(self.lines)))
             and all(re.search(wanted, text) for wanted in (self.text, self.found))
@@ -218,7 +212,8 @@ class When(Spec):
 
 
 class Part(Dialect):
-    """How one kind of record is read from one kind of file, of which one of `when` is true.
+    """How one kind of record is read from one kind of file, of which one of `when` is true. A table with `same` says only how
+    it differs from the first one of its kind.
 
     `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object.
     `each`: one row for each element at this place in a JSON record. `only`: column -> the values of the rows that are
@@ -332,7 +327,9 @@ def load_declaration(path: Path) -> Declaration:
             kind = next((kind for kind in IMPORT_KINDS if kind == where), None)
             if kind is None or not all(isinstance(table, dict) for table in tables):
                 raise ValueError(f"is none of: {', '.join((*IMPORT_KINDS, *_SETTINGS))}")
-            kinds[kind] = tuple(_part(kind, shared | table, settings.when) for table in tables)
+            firsts = (tables[0] if table.pop("same", False) else {} for table in tables)
+            both = zip(firsts, tables, strict=True)
+            kinds[kind] = tuple(_part(kind, shared | first | own, settings.when) for first, own in both)
     except ValidationError as error:
         first = error.errors()[0]
         place = [str(part) for part in (where, *first["loc"]) if part not in ("", "fields", "str")]
