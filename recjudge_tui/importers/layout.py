@@ -212,8 +212,8 @@ class When(Spec):
 
 
 class Part(Dialect):
-    """How one kind of record is read from one kind of file, of which one of `when` is true. A table with `same` says only how
-    it differs from the first one of its kind.
+    """How one kind of record is read from one kind of file, of which one of `when` is true. A table with `same` says
+    only how it differs from the first one of its kind.
 
     `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object.
     `each`: one row for each element at this place in a JSON record. `only`: column -> the values of the rows that are

@@ -77,11 +77,7 @@ _MEMORY_OF_XZ = 256 << 20
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a regular file, unpacked if it is gzip, xz, or a zip or tar archive of one file, whatever its name.
-
-    A pipe or a device may block or never end, and files are read several times.
-    """
-    check_regular(path)
+    """The bytes of a file, unpacked if it is gzip, xz, or a zip or tar archive of one file, whatever its name."""
     with ExitStack() as stack:
         raw = stack.enter_context(path.open("rb"))
         start, ending = raw.peek(6)[:6], path.suffix.lower()
@@ -176,27 +172,28 @@ def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     stop_if(unpacked > most, "bomb", path=path, most=most / 1e9)
 
 
-_ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
 # what libraries raise for a damaged file -> its kind, what to do
-_DAMAGED: dict[type[Exception], tuple[str, str]] = {
-    EOFError: ("gzip file", "Download it again."),
-    zlib.error: ("gzip file", "Download it again."),
-    gzip.BadGzipFile: ("gzip file", "Download it again."),
-    lzma.LZMAError: ("xz file", "Download it again."),
-    tarfile.TarError: ("tar archive", "Unpack it, and import the file."),
-    zipfile.BadZipFile: _ODD_ZIP,
-    NotImplementedError: _ODD_ZIP,
+_DAMAGED: dict[tuple[type[Exception], ...], tuple[str, str]] = {
+    (lzma.LZMAError,): ("xz file", "Download it again."),
+    (EOFError, zlib.error, gzip.BadGzipFile): ("gzip file", "Download it again."),
+    (tarfile.TarError,): ("tar archive", "Unpack it, and import the file."),
+    (zipfile.BadZipFile, NotImplementedError): (
+        "zip archive, or one of an unknown kind",
+        "Unpack it with another program.",
+    ),
 }
-_FAULTS: tuple[type[Exception], ...] = (OSError, *_DAMAGED)
+_FAULTS: tuple[type[Exception], ...] = (OSError, *chain.from_iterable(_DAMAGED))
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
+    """Explain what is wrong with a file. A pipe or a device may block or never end, and files are read several times."""
     try:
+        check_regular(path)
         yield
     except _FAULTS as error:
-        for kind, (what, step) in _DAMAGED.items():
-            if isinstance(error, kind):
+        for kinds, (what, step) in _DAMAGED.items():
+            if isinstance(error, kinds):
                 if path.suffix.lower() in _EXCEL_ENDINGS:
                     what, step = "Excel workbook", _EXCEL_STEP
                 why = str(error).rstrip(".")
@@ -278,7 +275,6 @@ def contents_of(path: Path, encoding: str = UTF8, read: Callable[[int], None] = 
     """
     digest = hashlib.sha256()
     with _explained(path):
-        check_regular(path)
         with path.open("rb") as handle:
             start = handle.read(512)
             packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _TAR.match(start)
@@ -323,7 +319,6 @@ def _nul(path: Path, block: bytes, before: int) -> InputError:
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     """The file's beginning. Raises InputError for an empty file and for anything that is not text."""
     with _explained(path):
-        check_regular(path)
         if is_parquet(path):
             records = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in parquet_records(path))
             beginning = ""
@@ -370,16 +365,12 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
         try:
             yield text
         except UnicodeDecodeError as error:
-            line, byte = 1, error.object[error.start]
             # the decoder reads ahead in blocks, so the file is read again
             with opened(path) as again:
-                for number, raw in enumerate(again if encoding == UTF8 else (), start=1):
-                    try:
-                        raw.decode()
-                    except UnicodeDecodeError as first:
-                        line, byte = number, first.object[first.start]
-                        break
+                lines = enumerate(again if encoding == UTF8 else (), start=1)
+                line = next((at for at, raw in lines if raw.decode(errors="ignore").encode() != raw), 1)
             name = "UTF-8" if encoding == UTF8 else encoding
+            byte = error.object[error.start]
             raise refusal("encoding", path=path, line=line, encoding=name, byte=byte) from error
         except UnicodeError as error:
             raise refusal("other-encoding", path=path, encoding=encoding, why=error) from error
@@ -519,10 +510,9 @@ class _JsonStream:
     def array(self) -> Iterator[Any]:
         self.at += 1
         while (char := self.char()) != "]":
-            if not char:
-                self.number += 1
-                self.broken("It ends before the array does; the file may be cut off.")
             self.number += 1
+            if not char:
+                self.broken("It ends before the array does; the file may be cut off.")
             yield self.value(DECODER)
         self.at += 1
 
@@ -885,10 +875,9 @@ def read_table(
     if dialect.entries:
         notes.unit = "entry "
         return Table(("key", "value"), ("key", "value"), json_entries(path), json=True)
-    if is_parquet(path):
-        return _json_table(path, wanted, dialect, notes, raw=raw)
-    if not (first := next(filterfalse(_NO_CELLS.fullmatch, text_lines(path, dialect.encoding)), "")):
-        raise refusal("empty", path=path)
+    lines = filterfalse(_NO_CELLS.fullmatch, text_lines(path, dialect.encoding))
+    first = "{" if is_parquet(path) else next(lines, "")
+    stop_if(not first, "empty", path=path)
     if first.lstrip("\ufeff \t").startswith(("{", "[")):
         return _json_table(path, wanted, dialect, notes, raw=raw)
     return _csv_table(path, first, wanted, dialect, notes, contents or Contents("", 0))
@@ -1006,16 +995,12 @@ def _csv_rows(
             try:
                 for fields in reader:
                     line, last = reader.line_num, line
+                    while len(fields) > width and not fields[-1].strip():
+                        fields.pop()
                     if len(fields) != width:
-                        if not any(fields):
-                            continue
-                        while len(fields) > width and not fields[-1].strip():
-                            fields.pop()
-                        if len(fields) != width:
-                            if last == 0 and _SEPARATOR_LINE.fullmatch(",".join(fields)):
-                                continue
+                        if any(fields) and (last or not _SEPARATOR_LINE.fullmatch(",".join(fields))):
                             notes.skip(last + 1, "wrong number of fields", count=len(fields), width=width)
-                            continue
+                        continue
                     if not fields[0] and not any(fields):
                         continue
                     if header is not None and fields == header:
