@@ -727,13 +727,12 @@ def _joined(request: Request, part: Part) -> Table:
             for notes in (own, beside):
                 if notes.skipped:
                     raise refusal("rows-beside", path=notes.file, first=notes.first[0])
-            cause = ""
             if a is None or b is None:
                 short, long = (other, path) if a is None else (path, other)
                 cause = f"{short.name} ends after {number - 1:,} rows, {long.name} does not."
-            elif differing := [c for c in on if a[1].get(c, "").strip() != b[1].get(c, "").strip()]:
+                raise refusal("not-aligned", other=other.name, name=path.name, why=cause)
+            if differing := [c for c in on if a[1].get(c, "").strip() != b[1].get(c, "").strip()]:
                 cause = f"{path.name}:{b[0]} has another {differing[0]} than the same row of {other.name}."
-            if cause or a is None or b is None:
                 raise refusal("not-aligned", other=other.name, name=path.name, why=cause)
             yield b[0], {**a[1], **b[1]}
 

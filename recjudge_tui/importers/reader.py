@@ -422,8 +422,6 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
 
 # ---- JSON --------------------------------------------------------------------------------------------------------
 
-# a string that is cut off matches up to the end, so that no part of it is scanned twice
-_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 # columns of one id, where a list of several is none
@@ -456,7 +454,7 @@ def decoded(text: str) -> Any:
 class _JsonStream:
     """JSON read piece by piece; needs memory for the longest single value only."""
 
-    def __init__(self, path: Path, text: io.TextIOWrapper, unit: str) -> None:
+    def __init__(self, path: Path, text: IO[str], unit: str) -> None:
         self.path, self.source, self.unit = path, text, unit
         self.text, self.at, self.number, self.last = text.read(_BLOCK).lstrip("\ufeff \t\r\n"), 0, 0, ""
         self.ended = False
@@ -601,7 +599,7 @@ def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) ->
 
 @lru_cache(maxsize=4)
 def json_keys(beginning: str) -> Mapping[str, str]:
-    """The keys of the first object in a file's beginning, each with its value's first word or bracket.
+    """The keys of the first object in a file's beginning, each with its value's first character.
 
     Empty for a text that does not begin with an object or an array of them. The object may be cut off.
     """
@@ -609,18 +607,12 @@ def json_keys(beginning: str) -> Mapping[str, str]:
     if not start.startswith("{"):
         return {}
     keys: dict[str, str] = {}
-    depth, key, previous = 0, "", ""
-    for token in _TOKEN.finditer(start):
-        word = token[0]
-        if depth == 1 and word == ":" and previous.startswith('"'):
-            key = previous[1:-1]
-        elif depth == 1 and key:
-            keys[key], key = word, ""
-        depth += word in "{["
-        depth -= word in "}]"
-        if depth == 0:
-            break
-        previous = word
+    with suppress(InputError):
+        stream = _JsonStream(Path(), io.StringIO(start), "")
+        for key in stream.members():
+            if char := stream.char():
+                keys[key] = char
+                stream.value(DECODER)
     return keys
 
 
