@@ -11,9 +11,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -34,6 +34,7 @@ from recjudge_tui.importers.reader import (
     Sample,
     Spec,
     Table,
+    WantedColumns,
     bare_name,
     cell,
     chosen_rows,
@@ -188,7 +189,7 @@ class When(Spec):
     not_beside: Texts = ()
 
     def fits(self, sample: Sample) -> bool:
-        names = {name.lower() for name in header_of(sample.text, (*self.has, *self.any))}
+        names = {name.lower() for name in header_of(sample.text, WantedColumns((*self.has, *self.any)))}
         has, some, lacks = ({name.lower() for name in part} for part in (self.has, self.any, self.lacks))
         if not names >= has or (some and names.isdisjoint(some)) or names & lacks:
             return False
@@ -260,9 +261,9 @@ class Part(Dialect):
         """Every field of the part."""
         return [*self.fields.values(), *(f for _, f in self.answers), *(self.attributes or {}).values()]
 
-    def columns(self) -> list[str]:
+    def columns(self) -> WantedColumns:
         """Every named column of the file."""
-        return list(dict.fromkeys(chain.from_iterable(field.columns for field in self.named)))
+        return WantedColumns(dict.fromkeys(chain.from_iterable(field.columns for field in self.named)))
 
     def uses(self) -> str:
         """One line that says how each column is read."""
@@ -481,21 +482,19 @@ def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any] |
             inner = value.get(step) if isinstance(value, Mapping) else None
             yield from below(inner, rest, scope) if inner is not None else (None,)
             return
-        pairs: Iterable[tuple[Any, Any]] = ()
+        pairs: Collection[tuple[Any, Any]] = ()
         if step == "[]" and isinstance(value, list):
-            pairs = enumerate(value)
+            pairs = list(enumerate(value))
         elif step == "*":
             # an entry of json_entries is a tuple of pairs, so that a repeated key is not lost
             pairs = value.items() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-        empty = True
+        if not pairs:
+            yield None
         for key, element in pairs:
-            empty = False
             own = {"@^": scope.get("@"), "@^key": scope.get("@key", ""), "@key": str(key), "@": element}
             if isinstance(element, str):
                 own["@of"] = record.get(element)
             yield from below(element, rest, {**scope, **own})
-        if empty:
-            yield None
 
     return below(record, re.findall(r"\[\]|\*|[^.\[\]*]+", path), {})
 
@@ -544,7 +543,7 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
     if part.join[0]:
         table = _joined(request, part)
     else:
-        nested = any(re.search(r"[.\[@]", column) for column in part.columns())
+        nested = any(re.search(r"[.\[@]", column) for column in part.columns().names)
         # a user's mapping gives a column its meaning, so that only then a list is seen to be no id
         nested = nested or must or bool(part.each or part.task or part.within)
         table = read_table(request.path, part.columns(), part, notes, request.contents, raw=nested)
@@ -795,10 +794,9 @@ def missing_columns(
 def beginning(rows: Iterator[tuple[int, dict[str, Any]]], how: str) -> str:
     """The first three rows, each on a line of its own; empty if there are none."""
     text = ""
-    for (line, row), _ in zip(rows, range(3), strict=False):
+    for line, row in islice(rows, 3):
         cells = ", ".join(f"{name} = {shown(cell(name, value))}" for name, value in row.items())
-        said = f"line {line}: {cells or 'no column'}"
-        text += f"\n  {one_line(said, 300)}"
+        text += "\n  " + one_line(f"line {line}: {cells or 'no column'}", 300)
     return f"\n  The first rows {how}:{text}" if text else ""
 
 

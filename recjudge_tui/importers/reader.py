@@ -320,11 +320,12 @@ def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     """The file's beginning. Raises InputError for an empty file and for anything that is not text."""
     with _explained(path):
         if is_parquet(path):
-            records = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in parquet_records(path))
-            beginning = ""
-            for line in islice(records, 200):
-                # the first row alone may be longer
-                if beginning and len(beginning) + len(line) > _SAMPLE_BYTES:
+            records = islice(parquet_records(path), 200)
+            lines = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in records)
+            # the first row alone may be longer
+            beginning = next(lines, "")
+            for line in lines:
+                if len(beginning) + len(line) > _SAMPLE_BYTES:
                     break
                 beginning += line
             stop_if(not beginning, "empty", path=path)
@@ -524,17 +525,16 @@ def json_entries(path: Path) -> _Records:
     """The entries of the object in the file, in order, as rows of `key` and `value`, those of a repeated key with `again`.
     An object that is a value is a tuple of (key, value), so that a repeated key is not lost. Raises InputError for anything
     but one complete object."""
-    seen, number = set[str](), 0
+    seen = set[str]()
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
         stop_if(stream.char() != "{", "json-object", path=path)
-        for key in stream.members():
+        for number, key in enumerate(stream.members(), start=1):
             value = stream.value(decoder)
             if isinstance(value, list):
                 value = [dict(part) if isinstance(part, tuple) else part for part in value]
             again = {"again": "yes"} if key.strip() in seen else {}
-            number += 1
             yield number, {"key": key.strip(), "value": value, **again}
             stream.last = shown(key)
             seen.add(key.strip())
@@ -845,7 +845,7 @@ def long_reading() -> Iterator[None]:
 
 def read_table(
     path: Path,
-    wanted: Collection[str] | WantedColumns,
+    wanted: WantedColumns,
     dialect: Dialect,
     notes: Notes,
     contents: Contents | None = None,
@@ -858,7 +858,6 @@ def read_table(
     unless the values are wanted `raw`. Rows that cannot be read go to `notes`. Raises InputError for a table that cannot be
     used at all.
     """
-    wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
     if dialect.line:
         pattern = re.compile(dialect.line)
         names = tuple(pattern.groupindex)
@@ -875,9 +874,8 @@ def read_table(
     return _csv_table(path, first, wanted, dialect, notes, contents or Contents("", 0))
 
 
-def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[str]:
+def header_of(text: str, wanted: WantedColumns) -> list[str]:
     """The column names in the beginning of a table in CSV or JSON; empty if there are none."""
-    wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
     if keys := json_keys(text):
         return [name.strip() for name in keys]
     first = next(filterfalse(_NO_CELLS.fullmatch, text.splitlines()), "")

@@ -195,7 +195,7 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
     special = special_layouts(known, sample)
     if kind in special:
         return special[kind]
-    header = header_of(sample.text, {name for names in KNOWN.values() for name in names})
+    header = header_of(sample.text, WantedColumns({name for names in KNOWN.values() for name in names}))
     if special and missing_of(kind, {name.lower() for name in header}, system):
         one = next(iter(special.values()))
         layout = f"{one.name}: {one.about}"
