@@ -196,8 +196,8 @@ class When(Spec):
         opens = json_keys(sample.text) if self.opens or self.values else {}
         text, path = sample.text.lstrip("\ufeff \t\r\n"), sample.path
         return (
-            all(opens.get(name, " ")[:1] in first for name, first in self.opens.items())
-            and (not self.values or {value[:1] for value in opens.values()} == {self.values})
+            all(opens.get(name, " ") in first for name, first in self.opens.items())
+            and (not self.values or set(opens.values()) == {self.values})
             and (not self.lines or lines_match(sample, re.compile(self.lines)))
             and all(re.search(wanted, text) for wanted in (self.text, self.found))
             and not (self.no_text and re.search(self.no_text, text))
