@@ -173,12 +173,9 @@ def named_layouts(name: str | None) -> list[Layout]:
 
 def special_layouts(known: list[Layout], sample: Sample) -> dict[ImportKind, Layout]:
     """The first layout other than plain tables that fits the beginning of the file, for each kind that it may hold."""
-    special = [one for one in known if one is not PLAIN]
-    fits = (
-        (kind, [one for one in special if kind in one.kinds and one.fits(sample, kind)])
-        for kind in IMPORT_KINDS
-    )
-    return {kind: fitting[0] for kind, fitting in fits if fitting}
+    special = [one for one in reversed(known) if one is not PLAIN]
+    able = ((kind, one) for kind in IMPORT_KINDS for one in special if kind in one.kinds)
+    return {kind: one for kind, one in able if one.fits(sample, kind)}
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
