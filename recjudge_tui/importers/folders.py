@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +32,6 @@ def size_of(path: Path) -> int:
     return 0
 
 
-@contextmanager
-def _whole() -> Iterator[None]:
-    """Say in an error that nothing was imported."""
-    try:
-        yield
-    except InputError as error:
-        error.next_step = f"Nothing was imported. {error.next_step}".rstrip()
-        raise
-
-
-@_whole()
 def import_paths(
     db: Database,
     project: str,
@@ -61,27 +50,31 @@ def import_paths(
     `import_files`, and InputError for a file that may hold several kinds. With `dry_run` the transaction is undone at its
     end, and nothing is stored.
     """
-    options = Options(**given)
-    if options.mapping is not None and (kind is None or any(path.is_dir() for path in paths)):
-        raise misuse("mapping-needs")
-    found = FilesByKind(options.layout, options.system, project)
-    if options.mapping is not None and kind is not None:
-        found.files[kind] = list(paths)
-    else:
-        found.add(paths, kind)
-    options.refuse_unfit(list(found.files))
-    everything = [path for files in found.files.values() for path in files] + found.beside
     summaries, facts = [], None
-    with suppress(_DryRun), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
-        for part, files in found.files.items():
-            # an option of one kind does not reach the others
-            own = {k: value for k, value in given.items() if k not in APPLIES or part in APPLIES[k][0]}
-            own |= {"beside": everything, "names": names, "progress": progress}
-            summaries.append(import_files(db, project, files, part, **own))
-        if (project_id := find_project(db, project)) is not None:
-            facts = import_facts(db, project_id)
-        if dry_run:
-            raise _DryRun
+    try:
+        options = Options(**given)
+        if options.mapping is not None and (kind is None or any(path.is_dir() for path in paths)):
+            raise misuse("mapping-needs")
+        found = FilesByKind(options.layout, options.system, project)
+        if options.mapping is not None and kind is not None:
+            found.files[kind] = list(paths)
+        else:
+            found.add(paths, kind)
+        options.refuse_unfit(list(found.files))
+        everything = [path for files in found.files.values() for path in files] + found.beside
+        with suppress(_DryRun), db.bulk_writing(CACHE_KIB, temporary="FILE"), db.transaction():
+            for part, files in found.files.items():
+                # an option of one kind does not reach the others
+                own = {k: value for k, value in given.items() if k not in APPLIES or part in APPLIES[k][0]}
+                own |= {"beside": everything, "names": names, "progress": progress}
+                summaries.append(import_files(db, project, files, part, **own))
+            if (project_id := find_project(db, project)) is not None:
+                facts = import_facts(db, project_id)
+            if dry_run:
+                raise _DryRun
+    except InputError as error:
+        error.next_step = f"Nothing was imported. {error.next_step}".rstrip()
+        raise
     return [summaries[0].model_copy(update={"aside": tuple(found.aside), "facts": facts}), *summaries[1:]]
 
 

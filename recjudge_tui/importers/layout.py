@@ -11,9 +11,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -34,6 +34,7 @@ from recjudge_tui.importers.reader import (
     Sample,
     Spec,
     Table,
+    WantedColumns,
     bare_name,
     cell,
     chosen_rows,
@@ -171,7 +172,7 @@ class Field(Spec):
 
 class When(Spec):
     """How a file is recognised: by columns (`has` all, `any` of them, `lacks` each), by their first characters in
-    JSON (`opens`, `opens_any`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
+    JSON (`opens`, all `values`), by its lines, by its text (`text` and `found` in it, `no_text` not), by
     its name, by files that are not beside it.
     """
 
@@ -179,7 +180,6 @@ class When(Spec):
     any: Texts = ()
     lacks: Texts = ()
     opens: dict[str, str] = {}
-    opens_any: dict[str, str] = {}
     values: str = ""
     lines: Pattern = ""
     text: Pattern = ""
@@ -189,20 +189,15 @@ class When(Spec):
     not_beside: Texts = ()
 
     def fits(self, sample: Sample) -> bool:
-        names = {name.lower() for name in header_of(sample.text, (*self.has, *self.any))}
+        names = {name.lower() for name in header_of(sample.text, WantedColumns((*self.has, *self.any)))}
         has, some, lacks = ({name.lower() for name in part} for part in (self.has, self.any, self.lacks))
         if not names >= has or (some and names.isdisjoint(some)) or names & lacks:
             return False
-        opens = json_keys(sample.text) if self.opens or self.opens_any or self.values else {}
+        opens = json_keys(sample.text) if self.opens or self.values else {}
         text, path = sample.text.lstrip("\ufeff \t\r\n"), sample.path
-
-        def begins(wanted: Mapping[str, str]) -> list[bool]:
-            return [opens.get(name, " ")[:1] in first for name, first in wanted.items()]
-
         return (
-            all(begins(self.opens))
-            and (not self.opens_any or any(begins(self.opens_any)))
-            and (not self.values or {value[:1] for value in opens.values()} == {self.values})
+            all(opens.get(name, " ") in first for name, first in self.opens.items())
+            and (not self.values or set(opens.values()) == {self.values})
             and (not self.lines or lines_match(sample, re.compile(self.lines)))
             and all(re.search(wanted, text) for wanted in (self.text, self.found))
             and not (self.no_text and re.search(self.no_text, text))
@@ -218,7 +213,8 @@ class When(Spec):
 
 
 class Part(Dialect):
-    """How one kind of record is read from one kind of file, of which one of `when` is true.
+    """How one kind of record is read from one kind of file, of which one of `when` is true. A table with `same` says
+    only how it differs from the first one of its kind.
 
     `attributes` None: all other columns but those `without`, `entries_of` a column that holds some as a JSON object.
     `each`: one row for each element at this place in a JSON record. `only`: column -> the values of the rows that are
@@ -265,9 +261,9 @@ class Part(Dialect):
         """Every field of the part."""
         return [*self.fields.values(), *(f for _, f in self.answers), *(self.attributes or {}).values()]
 
-    def columns(self) -> list[str]:
+    def columns(self) -> WantedColumns:
         """Every named column of the file."""
-        return list(dict.fromkeys(chain.from_iterable(field.columns for field in self.named)))
+        return WantedColumns(dict.fromkeys(chain.from_iterable(field.columns for field in self.named)))
 
     def uses(self) -> str:
         """One line that says how each column is read."""
@@ -332,7 +328,9 @@ def load_declaration(path: Path) -> Declaration:
             kind = next((kind for kind in IMPORT_KINDS if kind == where), None)
             if kind is None or not all(isinstance(table, dict) for table in tables):
                 raise ValueError(f"is none of: {', '.join((*IMPORT_KINDS, *_SETTINGS))}")
-            kinds[kind] = tuple(_part(kind, shared | table, settings.when) for table in tables)
+            firsts = (tables[0] if table.pop("same", False) else {} for table in tables)
+            both = zip(firsts, tables, strict=True)
+            kinds[kind] = tuple(_part(kind, shared | first | own, settings.when) for first, own in both)
     except ValidationError as error:
         first = error.errors()[0]
         place = [str(part) for part in (where, *first["loc"]) if part not in ("", "fields", "str")]
@@ -484,21 +482,19 @@ def _elements(record: Mapping[str, Any], path: str) -> Iterator[dict[str, Any] |
             inner = value.get(step) if isinstance(value, Mapping) else None
             yield from below(inner, rest, scope) if inner is not None else (None,)
             return
-        pairs: Iterable[tuple[Any, Any]] = ()
+        pairs: Collection[tuple[Any, Any]] = ()
         if step == "[]" and isinstance(value, list):
-            pairs = enumerate(value)
+            pairs = list(enumerate(value))
         elif step == "*":
             # an entry of json_entries is a tuple of pairs, so that a repeated key is not lost
             pairs = value.items() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-        empty = True
+        if not pairs:
+            yield None
         for key, element in pairs:
-            empty = False
             own = {"@^": scope.get("@"), "@^key": scope.get("@key", ""), "@key": str(key), "@": element}
             if isinstance(element, str):
                 own["@of"] = record.get(element)
             yield from below(element, rest, {**scope, **own})
-        if empty:
-            yield None
 
     return below(record, re.findall(r"\[\]|\*|[^.\[\]*]+", path), {})
 
@@ -547,7 +543,7 @@ def declared_rows(request: Request, part: Part, name: str, *, must: bool) -> Ite
     if part.join[0]:
         table = _joined(request, part)
     else:
-        nested = any(re.search(r"[.\[@]", column) for column in part.columns())
+        nested = any(re.search(r"[.\[@]", column) for column in part.columns().names)
         # a user's mapping gives a column its meaning, so that only then a list is seen to be no id
         nested = nested or must or bool(part.each or part.task or part.within)
         table = read_table(request.path, part.columns(), part, notes, request.contents, raw=nested)
@@ -730,13 +726,12 @@ def _joined(request: Request, part: Part) -> Table:
             for notes in (own, beside):
                 if notes.skipped:
                     raise refusal("rows-beside", path=notes.file, first=notes.first[0])
-            cause = ""
             if a is None or b is None:
                 short, long = (other, path) if a is None else (path, other)
                 cause = f"{short.name} ends after {number - 1:,} rows, {long.name} does not."
-            elif differing := [c for c in on if a[1].get(c, "").strip() != b[1].get(c, "").strip()]:
+                raise refusal("not-aligned", other=other.name, name=path.name, why=cause)
+            if differing := [c for c in on if a[1].get(c, "").strip() != b[1].get(c, "").strip()]:
                 cause = f"{path.name}:{b[0]} has another {differing[0]} than the same row of {other.name}."
-            if cause or a is None or b is None:
                 raise refusal("not-aligned", other=other.name, name=path.name, why=cause)
             yield b[0], {**a[1], **b[1]}
 
@@ -799,10 +794,9 @@ def missing_columns(
 def beginning(rows: Iterator[tuple[int, dict[str, Any]]], how: str) -> str:
     """The first three rows, each on a line of its own; empty if there are none."""
     text = ""
-    for (line, row), _ in zip(rows, range(3), strict=False):
+    for line, row in islice(rows, 3):
         cells = ", ".join(f"{name} = {shown(cell(name, value))}" for name, value in row.items())
-        said = f"line {line}: {cells or 'no column'}"
-        text += f"\n  {one_line(said, 300)}"
+        text += "\n  " + one_line(f"line {line}: {cells or 'no column'}", 300)
     return f"\n  The first rows {how}:{text}" if text else ""
 
 

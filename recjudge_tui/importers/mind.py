@@ -103,15 +103,12 @@ def _lists(request: Request) -> Iterator[Row]:
         stop_if(not _PREDICTION.fullmatch(text), "prediction", path=request.path, line=line, text=text)
         name, written = text.split(None, 1)
         ranks = [int(rank) for rank in written.strip()[1:-1].split(",")]
-        impression = passed.pop(name, None)
         # little memory is needed if both files have the same order, as they usually do
-        while impression is None:
+        while name not in passed:
             if (following := next(impressions, None)) is None:
                 raise refusal("no-impression", path=request.path, line=line, name=name, behaviors=behaviors)
-            if following.name == name:
-                impression = following
-            else:
-                passed[following.name] = following
+            passed[following.name] = following
+        impression = passed.pop(name)
         items = [item for item, _ in impression.items]
         if fault := _rank_fault(ranks, count := len(items)):
             about = {"fault": fault, "at": impression, "of": behaviors, "count": count}

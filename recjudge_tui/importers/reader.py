@@ -77,11 +77,7 @@ _MEMORY_OF_XZ = 256 << 20
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a regular file, unpacked if it is gzip, xz, or a zip or tar archive of one file, whatever its name.
-
-    A pipe or a device may block or never end, and files are read several times.
-    """
-    check_regular(path)
+    """The bytes of a file, unpacked if it is gzip, xz, or a zip or tar archive of one file, whatever its name."""
     with ExitStack() as stack:
         raw = stack.enter_context(path.open("rb"))
         start, ending = raw.peek(6)[:6], path.suffix.lower()
@@ -176,27 +172,28 @@ def check_unpacked(path: Path, unpacked: int, packed: int) -> None:
     stop_if(unpacked > most, "bomb", path=path, most=most / 1e9)
 
 
-_ODD_ZIP = "zip archive, or one of an unknown kind", "Unpack it with another program."
 # what libraries raise for a damaged file -> its kind, what to do
-_DAMAGED: dict[type[Exception], tuple[str, str]] = {
-    EOFError: ("gzip file", "Download it again."),
-    zlib.error: ("gzip file", "Download it again."),
-    gzip.BadGzipFile: ("gzip file", "Download it again."),
-    lzma.LZMAError: ("xz file", "Download it again."),
-    tarfile.TarError: ("tar archive", "Unpack it, and import the file."),
-    zipfile.BadZipFile: _ODD_ZIP,
-    NotImplementedError: _ODD_ZIP,
+_DAMAGED: dict[tuple[type[Exception], ...], tuple[str, str]] = {
+    (lzma.LZMAError,): ("xz file", "Download it again."),
+    (EOFError, zlib.error, gzip.BadGzipFile): ("gzip file", "Download it again."),
+    (tarfile.TarError,): ("tar archive", "Unpack it, and import the file."),
+    (zipfile.BadZipFile, NotImplementedError): (
+        "zip archive, or one of an unknown kind",
+        "Unpack it with another program.",
+    ),
 }
-_FAULTS: tuple[type[Exception], ...] = (OSError, *_DAMAGED)
+_FAULTS: tuple[type[Exception], ...] = (OSError, *chain.from_iterable(_DAMAGED))
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
+    """Explain what is wrong with a file. A pipe or a device may block or never end, and files are read several times."""
     try:
+        check_regular(path)
         yield
     except _FAULTS as error:
-        for kind, (what, step) in _DAMAGED.items():
-            if isinstance(error, kind):
+        for kinds, (what, step) in _DAMAGED.items():
+            if isinstance(error, kinds):
                 if path.suffix.lower() in _EXCEL_ENDINGS:
                     what, step = "Excel workbook", _EXCEL_STEP
                 why = str(error).rstrip(".")
@@ -278,7 +275,6 @@ def contents_of(path: Path, encoding: str = UTF8, read: Callable[[int], None] = 
     """
     digest = hashlib.sha256()
     with _explained(path):
-        check_regular(path)
         with path.open("rb") as handle:
             start = handle.read(512)
             packed = start.startswith((GZIP, ZIP, XZ, PARQUET)) or _TAR.match(start)
@@ -323,13 +319,13 @@ def _nul(path: Path, block: bytes, before: int) -> InputError:
 def sample_of(path: Path, encoding: str = UTF8) -> Sample:
     """The file's beginning. Raises InputError for an empty file and for anything that is not text."""
     with _explained(path):
-        check_regular(path)
         if is_parquet(path):
-            records = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in parquet_records(path))
-            beginning = ""
-            for line in islice(records, 200):
-                # the first row alone may be longer
-                if beginning and len(beginning) + len(line) > _SAMPLE_BYTES:
+            records = islice(parquet_records(path), 200)
+            lines = (json.dumps(record, ensure_ascii=False) + "\n" for _, record in records)
+            # the first row alone may be longer
+            beginning = next(lines, "")
+            for line in lines:
+                if len(beginning) + len(line) > _SAMPLE_BYTES:
                     break
                 beginning += line
             stop_if(not beginning, "empty", path=path)
@@ -370,16 +366,12 @@ def _text(path: Path, encoding: str = UTF8) -> Iterator[io.TextIOWrapper]:
         try:
             yield text
         except UnicodeDecodeError as error:
-            line, byte = 1, error.object[error.start]
             # the decoder reads ahead in blocks, so the file is read again
             with opened(path) as again:
-                for number, raw in enumerate(again if encoding == UTF8 else (), start=1):
-                    try:
-                        raw.decode()
-                    except UnicodeDecodeError as first:
-                        line, byte = number, first.object[first.start]
-                        break
+                lines = enumerate(again if encoding == UTF8 else (), start=1)
+                line = next((at for at, raw in lines if raw.decode(errors="ignore").encode() != raw), 1)
             name = "UTF-8" if encoding == UTF8 else encoding
+            byte = error.object[error.start]
             raise refusal("encoding", path=path, line=line, encoding=name, byte=byte) from error
         except UnicodeError as error:
             raise refusal("other-encoding", path=path, encoding=encoding, why=error) from error
@@ -431,8 +423,6 @@ def saved_input(stream: BinaryIO) -> Iterator[Path]:
 
 # ---- JSON --------------------------------------------------------------------------------------------------------
 
-# a string that is cut off matches up to the end, so that no part of it is scanned twice
-_TOKEN = re.compile(r'"(?:[^"\\]+|\\.)*(?:"|\\?\Z)|[{}\[\],:]|[^\s"{}\[\],:]+', re.DOTALL)
 # columns whose readers expect a list as JSON
 _IN_JSON = ("flags", "items", "scores")
 # columns of one id, where a list of several is none
@@ -465,7 +455,7 @@ def decoded(text: str) -> Any:
 class _JsonStream:
     """JSON read piece by piece; needs memory for the longest single value only."""
 
-    def __init__(self, path: Path, text: io.TextIOWrapper, unit: str) -> None:
+    def __init__(self, path: Path, text: IO[str], unit: str) -> None:
         self.path, self.source, self.unit = path, text, unit
         self.text, self.at, self.number, self.last = text.read(_BLOCK).lstrip("\ufeff \t\r\n"), 0, 0, ""
         self.ended = False
@@ -519,10 +509,9 @@ class _JsonStream:
     def array(self) -> Iterator[Any]:
         self.at += 1
         while (char := self.char()) != "]":
-            if not char:
-                self.number += 1
-                self.broken("It ends before the array does; the file may be cut off.")
             self.number += 1
+            if not char:
+                self.broken("It ends before the array does; the file may be cut off.")
             yield self.value(DECODER)
         self.at += 1
 
@@ -536,17 +525,16 @@ def json_entries(path: Path) -> _Records:
     """The entries of the object in the file, in order, as rows of `key` and `value`, those of a repeated key with `again`.
     An object that is a value is a tuple of (key, value), so that a repeated key is not lost. Raises InputError for anything
     but one complete object."""
-    seen, number = set[str](), 0
+    seen = set[str]()
     decoder = json.JSONDecoder(object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str)
     with _text(path) as text:
         stream = _JsonStream(path, text, "entry ")
         stop_if(stream.char() != "{", "json-object", path=path)
-        for key in stream.members():
+        for number, key in enumerate(stream.members(), start=1):
             value = stream.value(decoder)
             if isinstance(value, list):
                 value = [dict(part) if isinstance(part, tuple) else part for part in value]
             again = {"again": "yes"} if key.strip() in seen else {}
-            number += 1
             yield number, {"key": key.strip(), "value": value, **again}
             stream.last = shown(key)
             seen.add(key.strip())
@@ -611,7 +599,7 @@ def _descend(stream: _JsonStream, keys: Sequence[str], about: dict[str, Any]) ->
 
 @lru_cache(maxsize=4)
 def json_keys(beginning: str) -> Mapping[str, str]:
-    """The keys of the first object in a file's beginning, each with its value's first word or bracket.
+    """The keys of the first object in a file's beginning, each with its value's first character.
 
     Empty for a text that does not begin with an object or an array of them. The object may be cut off.
     """
@@ -619,18 +607,12 @@ def json_keys(beginning: str) -> Mapping[str, str]:
     if not start.startswith("{"):
         return {}
     keys: dict[str, str] = {}
-    depth, key, previous = 0, "", ""
-    for token in _TOKEN.finditer(start):
-        word = token[0]
-        if depth == 1 and word == ":" and previous.startswith('"'):
-            key = previous[1:-1]
-        elif depth == 1 and key:
-            keys[key], key = word, ""
-        depth += word in "{["
-        depth -= word in "}]"
-        if depth == 0:
-            break
-        previous = word
+    with suppress(InputError):
+        stream = _JsonStream(Path(), io.StringIO(start), "")
+        for key in stream.members():
+            if char := stream.char():
+                keys[key] = char
+                stream.value(DECODER)
     return keys
 
 
@@ -863,7 +845,7 @@ def long_reading() -> Iterator[None]:
 
 def read_table(
     path: Path,
-    wanted: Collection[str] | WantedColumns,
+    wanted: WantedColumns,
     dialect: Dialect,
     notes: Notes,
     contents: Contents | None = None,
@@ -876,7 +858,6 @@ def read_table(
     unless the values are wanted `raw`. Rows that cannot be read go to `notes`. Raises InputError for a table that cannot be
     used at all.
     """
-    wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
     if dialect.line:
         pattern = re.compile(dialect.line)
         names = tuple(pattern.groupindex)
@@ -885,18 +866,16 @@ def read_table(
     if dialect.entries:
         notes.unit = "entry "
         return Table(("key", "value"), ("key", "value"), json_entries(path), json=True)
-    if is_parquet(path):
-        return _json_table(path, wanted, dialect, notes, raw=raw)
-    if not (first := next(filterfalse(_NO_CELLS.fullmatch, text_lines(path, dialect.encoding)), "")):
-        raise refusal("empty", path=path)
+    lines = filterfalse(_NO_CELLS.fullmatch, text_lines(path, dialect.encoding))
+    first = "{" if is_parquet(path) else next(lines, "")
+    stop_if(not first, "empty", path=path)
     if first.lstrip("\ufeff \t").startswith(("{", "[")):
         return _json_table(path, wanted, dialect, notes, raw=raw)
     return _csv_table(path, first, wanted, dialect, notes, contents or Contents("", 0))
 
 
-def header_of(text: str, wanted: Collection[str] | WantedColumns = ()) -> list[str]:
+def header_of(text: str, wanted: WantedColumns) -> list[str]:
     """The column names in the beginning of a table in CSV or JSON; empty if there are none."""
-    wanted = wanted if isinstance(wanted, WantedColumns) else WantedColumns(wanted)
     if keys := json_keys(text):
         return [name.strip() for name in keys]
     first = next(filterfalse(_NO_CELLS.fullmatch, text.splitlines()), "")
@@ -1006,16 +985,12 @@ def _csv_rows(
             try:
                 for fields in reader:
                     line, last = reader.line_num, line
+                    while len(fields) > width and not fields[-1].strip():
+                        fields.pop()
                     if len(fields) != width:
-                        if not any(fields):
-                            continue
-                        while len(fields) > width and not fields[-1].strip():
-                            fields.pop()
-                        if len(fields) != width:
-                            if last == 0 and _SEPARATOR_LINE.fullmatch(",".join(fields)):
-                                continue
+                        if any(fields) and (last or not _SEPARATOR_LINE.fullmatch(",".join(fields))):
                             notes.skip(last + 1, "wrong number of fields", count=len(fields), width=width)
-                            continue
+                        continue
                     if not fields[0] and not any(fields):
                         continue
                     if header is not None and fields == header:

@@ -171,10 +171,11 @@ def named_layouts(name: str | None) -> list[Layout]:
     return named
 
 
-def special_layout(known: list[Layout], sample: Sample, kind: ImportKind) -> Layout | None:
-    """The first layout other than plain tables that fits the beginning of the file as `kind`."""
-    special = (one for one in known if one is not PLAIN and kind in one.kinds)
-    return next((one for one in special if one.fits(sample, kind)), None)
+def special_layouts(known: list[Layout], sample: Sample) -> dict[ImportKind, Layout]:
+    """The first layout other than plain tables that fits the beginning of the file, for each kind that it may hold."""
+    special = [one for one in reversed(known) if one is not PLAIN]
+    able = ((kind, one) for kind in IMPORT_KINDS for one in special if kind in one.kinds)
+    return {kind: one for kind, one in able if one.fits(sample, kind)}
 
 
 def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: str | None = None) -> Layout:
@@ -188,15 +189,14 @@ def choose_layout(sample: Sample, kind: ImportKind, name: str | None, system: st
         stop_if(kind not in known[0].kinds, "no-such-kind", layout=name, kind=kind, kinds=known[0].kinds)
         return known[0]
     refuse_columns(sample)
-    if special := special_layout(known, sample, kind):
-        return special
-    header = header_of(sample.text, {name for names in KNOWN.values() for name in names})
-    if missing_of(kind, {name.lower() for name in header}, system):
-        others = ((other, special_layout(known, sample, other)) for other in IMPORT_KINDS)
-        if fits := {other: layout for other, layout in others if layout is not None}:
-            one = next(iter(fits.values()))
-            layout = f"{one.name}: {one.about}"
-            raise refusal("other-kind", path=sample.path, kinds=list(fits), kind=kind, layout=layout)
+    special = special_layouts(known, sample)
+    if kind in special:
+        return special[kind]
+    header = header_of(sample.text, WantedColumns({name for names in KNOWN.values() for name in names}))
+    if special and missing_of(kind, {name.lower() for name in header}, system):
+        one = next(iter(special.values()))
+        layout = f"{one.name}: {one.about}"
+        raise refusal("other-kind", path=sample.path, kinds=list(special), kind=kind, layout=layout)
     return PLAIN
 
 
@@ -330,9 +330,9 @@ _BETWEEN_IDS, _DIGIT = re.compile(r"[|;,\s]+"), re.compile(r"\d")
 def guess(sample: Sample, system: str | None = None) -> tuple[ImportKind | None, tuple[Choice, ...]]:
     """The kind of data in a plain table, by its columns and, if these do not decide, by its rows; or, if uncertain, the
     choices. Both are empty if it is not a table we know. `system`: the system of all rows."""
-    if rows := headerless_rows(sample):
-        surely = bool(system) or not _like_ratings([row[2] for row in rows])
-        if len(rows[0]) == 4:
+    if bare := headerless_rows(sample):
+        surely = bool(system) or not _like_ratings([row[2] for row in bare])
+        if len(bare[0]) == 4:
             return (None, _choices("ratings")) if surely else ("events", ())
         return ("lists", ()) if surely else (None, _choices("scored", "ratings"))
     everything = WantedColumns(
@@ -345,7 +345,8 @@ def guess(sample: Sample, system: str | None = None) -> tuple[ImportKind | None,
 
     def has(role: str) -> bool:
         if role == "marks":
-            return _like_ratings([row.get("score", "") for row in _first_rows(sample, "lists")[1]])
+            rows = islice(_table(sample, "lists").rows, 200)
+            return _like_ratings([row.get("score", "") for _, row in rows])
         if role == "cells":
             return bool(cells())
         return _repeats(sample) if role == "repeats" else role in roles
@@ -382,9 +383,8 @@ def _roles(columns: Sequence[str], system: str | None) -> set[str]:
     return roles | {role for role, there in extra.items() if there}
 
 
-def _first_rows(sample: Sample, kind: ImportKind, most: int = 200) -> tuple[Table, list[dict[str, str]]]:
-    table = read_table(sample.path, wanted_columns(kind), Dialect(), Notes(sample.path))
-    return table, [row for _, (_, row) in zip(range(most), table.rows, strict=False)]
+def _table(sample: Sample, kind: ImportKind) -> Table:
+    return read_table(sample.path, wanted_columns(kind), Dialect(), Notes(sample.path))
 
 
 def _in_cells(sample: Sample) -> tuple[Choice, ...]:
@@ -397,7 +397,8 @@ def _in_cells(sample: Sample) -> tuple[Choice, ...]:
         return cell.startswith("[{") or (len(parts) > 1 and all(map(_DIGIT.search, parts)))
 
     with suppress(InputError, ValueError):
-        table, rows = _first_rows(sample, "users")
+        table = _table(sample, "users")
+        rows = [row for _, row in islice(table.rows, 200)]
         user = json.dumps(table.original[table.columns.index("user_id")], ensure_ascii=False)
         for name in table.columns if rows else ():
             if name != "user_id" and all(holds_ids(row[name]) for row in rows):
@@ -422,8 +423,7 @@ def _repeats(sample: Sample) -> bool:
     """Whether an id occurs twice in the file; reads the whole file. Errors are left to the import, which explains them."""
     seen: set[str] = set()
     with suppress(InputError):
-        table = read_table(sample.path, wanted_columns("users"), Dialect(), Notes(sample.path))
-        for _, row in table.rows:
+        for _, row in _table(sample, "users").rows:
             user_id = row.get("user_id", "").strip()
             if user_id in seen:
                 return True
@@ -515,8 +515,7 @@ class FilesByKind:
         """The kinds that a file holds, each with its layout; or choices, of which the user must name one. A layout that fits
         goes before plain tables. The system of all lists of the command decides for lists."""
         refuse_columns(sample)
-        special = ((kind, special_layout(self.known, sample, kind)) for kind in IMPORT_KINDS)
-        if not (found := {kind: layout for kind, layout in special if layout is not None}):
+        if not (found := special_layouts(self.known, sample)):
             kind, choices = guess(sample, self.system) if PLAIN in self.known else (None, ())
             return {kind: PLAIN} if kind else {}, choices
         choices = tuple(c for layout in dict.fromkeys(found.values()) for c in layout.choices(sample))
@@ -586,11 +585,11 @@ class FilesByKind:
     def _only_helps(self, path: Path, kind: ImportKind) -> bool:
         """Whether the file only helps a layout to read files of this kind and contains no records of it."""
         helped = [layout for layout in self.known if kind in layout.beside]
-        if not helped or not path.is_file():
+        if not helped:
             return False
         sample = sample_of(path)
         fits = any(layout.fits(sample, other) for layout in helped for other in layout.kinds)
-        return fits and special_layout(self.known, sample, kind) is None
+        return fits and kind not in special_layouts(self.known, sample)
 
     def _without_copies(self, files: Iterable[Path]) -> list[Path]:
         """The files, each once; of one table in several formats (ratings.csv, ratings.parquet) the first."""
