@@ -593,6 +593,8 @@ class Call:
             kind, cause = "loop", f"The model repeats itself: {one_line(said[-120:])}"
         elif kind in CUT and self.mended == "max_tokens":
             cause = f"{error.title}, twice, the second time at {cap:,} tokens. {error.cause}"
+        elif kind in CUT and self.mended:
+            cause = f"{error.title} of {cap:,}, asked again because the first answer repeated itself. {error.cause}"
         elif kind in CUT and speed:
             cause = f"{error.title} of {cap:,}. A larger one does not fit: {self._need(cap * 2, speed)}"
         elif kind == "timeout" and speed and cap / speed > self.timeout_s:

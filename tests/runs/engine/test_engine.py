@@ -292,6 +292,8 @@ def test_a_model_that_repeats_itself_is_asked_once_more_with_a_penalty_and_named
     assert call["error"].startswith("The model repeats itself")
     assert call["reply"] == LOOP["choices"][0]["message"]["content"]
     assert (call["tokens_in"], call["tokens_out"], call["tokens_cached"]) == (2000, 4096, 800)
+    _, call = asked_capped(db, lambda n: LOOP if n == 1 else CUT)
+    assert "of 2,048, asked again because the first answer repeated itself" in call["error"]
 
 
 @pytest.mark.parametrize(("cut", "kind"), [(CUT, "length"), (NOTHING, "thinking")])
