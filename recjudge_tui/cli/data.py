@@ -20,7 +20,7 @@ from recjudge_tui.importers.folders import import_paths
 from recjudge_tui.importers.layout import shipped_file
 from recjudge_tui.importers.reader import STDIN_NAME, parse_where, saved_input
 from recjudge_tui.importers.registry import layouts
-from recjudge_tui.reports.imports import first_rows, told
+from recjudge_tui.reports.imports import first_rows, summary_lines
 from recjudge_tui.runs.settings import project_domain
 from recjudge_tui.settings import database_path
 from recjudge_tui.store.projects import project_id, set_domain
@@ -104,7 +104,7 @@ def _name_domain(database: Database, summary: ImportSummary, domain: str | None)
 
 def _tell(summaries: Sequence[ImportSummary], dry_run: bool) -> None:
     """Print what was stored and left out to stderr; for a dry run, also print the first rows to stdout."""
-    for line in (*told(summaries, dry_run=dry_run), *_next(summaries[0])):
+    for line in (*summary_lines(summaries, dry_run=dry_run), *_next(summaries[0])):
         narrate(line)
     if dry_run:
         click.echo("\n".join((*first_rows(summaries), "This was a dry run: nothing was stored.")))

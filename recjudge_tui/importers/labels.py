@@ -116,12 +116,13 @@ class LabelRows(NamedTuple):
             for says, rows in often.items():
                 with suppress(RowFault):
                     ask = self._ask(says)
-                    orders.update({text: rows} if (text := _odd_order(ask)) else ())
+                    if ask.what == "game" and _shown_first(ask) is None:
+                        orders[ask.row[_FIRST]] += rows
                     for token in filter(None, ask.tokens if ask.key else ()):
                         counts[cast(_Key, ask.key)][token] += rows
         if orders and not codes.is_few(orders.total(), sum(map(Counter.total, counts.values()))):
-            found, column = codes.shown_counts(orders), self.columns.get(_FIRST)
-            raise refusal("orders", file=self.notes.file, orders=found, column=column)
+            listed, column = codes.shown_counts(orders), self.columns.get(_FIRST)
+            raise refusal("orders", file=self.notes.file, orders=listed, column=column)
         readings: dict[_Key, codes.Reading] = {}
         several, lost = sum(key[0] == "scores" for key in counts) > 1, None
         for key, answers in counts.items():
@@ -251,7 +252,7 @@ class LabelRows(NamedTuple):
             name = row.get("protocol", "").lower()
             refuse(name not in PROTOCOLS, "unknown protocol", name=name, known=PROTOCOLS)
             facts = PROTOCOLS[name]
-            refuse(text in (MISSING if facts.scores else NO_TEXT), "no value:of a task", aspect=aspect)
+            refuse(text in _no_answer(facts), "no value:of a task", aspect=aspect)
             # the numbers of list labels are not accepted: the keys of the app and the stored values differ
             key: _Key = ("shown" if facts.of_pairs else "labels", name, "", None)
             if facts.scores:
@@ -270,7 +271,7 @@ class LabelRows(NamedTuple):
         facts, given, own = self._kind(row, no_item=no_item)
         if _states_failure(row):
             return _Ask("answer", row, facts, scale=given)
-        refuse(text in (MISSING if facts.scores else NO_TEXT), "no value", aspect=aspect, rater=row["rater"])
+        refuse(text in _no_answer(facts), "no value", aspect=aspect, rater=row["rater"])
         key = ("labels", facts.name, "", None)
         if facts.scores:
             key = ("scores", facts.name, aspect, own)
@@ -401,10 +402,9 @@ class LabelRows(NamedTuple):
         code = readings[ask.key].codes.get(token)
         if code is None:
             what = self._expected(ask.key).what
-            answer, said = token.removeprefix(codes.EITHER), self.given.entry(token)
-            kind = (
-                "answer that does not fit" if said is None or self.given.values[said] else "answer left out"
-            )
+            answer, entry = token.removeprefix(codes.EITHER), self.given.entry(token)
+            dropped = entry is not None and not self.given.values[entry]
+            kind = "answer left out" if dropped else "answer that does not fit"
             raise RowFault(kind, answer=answer, what=what)
         if code.value is not None and math.isnan(code.value):
             name = token.removeprefix(codes.EITHER)
@@ -415,10 +415,9 @@ class LabelRows(NamedTuple):
         """The judgements of a row in a known order, of its systems in the order of their names."""
         row, tokens, a, b = ask.row, ask.tokens, ask.row["system_a"], ask.row["system_b"]
         # if the row does not say which system was shown first, the first verdict is for the order a, b
-        refuse(_odd_order(ask), "unknown order", text=row.get(_FIRST), a=a, b=b)
-        sides: tuple[codes.Side, ...] = (
-            ("a", "b") if _orders(ask)[codes.fold(row.get(_FIRST, ""))] == "a" else ("b", "a")
-        )
+        first = _shown_first(ask)
+        refuse(first is None, "unknown order", text=row.get(_FIRST), a=a, b=b)
+        sides: tuple[codes.Side, ...] = ("a", "b") if first == "a" else ("b", "a")
         # in a row with both orders, the state refers to the missing answer
         failed = _states_failure(row) and not (len(tokens) > 1 and any(tokens))
         games = []
@@ -473,16 +472,15 @@ class LabelRows(NamedTuple):
                 yield line, label._replace(value=value, label=name, rule=COUNTED, user_id=user)
 
 
-def _orders(ask: _Ask) -> Mapping[str, codes.Side]:
-    """What may stand for the system that was shown first."""
+def _no_answer(facts: ProtocolFacts) -> Collection[str]:
+    """What stands for a missing answer; “none” is an answer where answers are words."""
+    return MISSING if facts.scores else NO_TEXT
+
+
+def _shown_first(ask: _Ask) -> codes.Side | None:
+    """The system that was shown first, the first of the pair if the row does not say; None if it cannot be read."""
     a, b = codes.fold(ask.row["system_a"]), codes.fold(ask.row["system_b"])
-    return {**codes.ORDERS, b: "b", a: "a"}
-
-
-def _odd_order(ask: _Ask) -> str:
-    """What the row has in place of the system that was shown first; empty if it names one, or none."""
-    text = ask.row.get(_FIRST, "")
-    return text if ask.what == "game" and codes.fold(text) not in _orders(ask) else ""
+    return {**codes.ORDERS, b: "b", a: "a"}.get(codes.fold(ask.row.get(_FIRST, "")))
 
 
 def _both(row: Mapping[str, str]) -> bool:

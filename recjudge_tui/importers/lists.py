@@ -9,7 +9,7 @@ import marshal
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
@@ -30,16 +30,11 @@ from recjudge_tui.importers.values import (
     stop_if,
     whole,
 )
-from recjudge_tui.store.database import Database, scratch_database
+from recjudge_tui.store.database import WaitingRuns
 
 # runs that are stored at once, and the most ranks that are remembered
 _AT_ONCE = 2_000
 _OWNER = ("user_id", "system", "context", "served_at")
-# rows of one owner next to each other; `elements` are those of the list that are in them
-_RUNS = "CREATE TABLE runs (line INTEGER, user_id, system, context, served_at, elements BLOB)"
-# the runs of each list, which stands where its first one does
-_RUNS_OF_LISTS = f"""SELECT min(rowid) OVER (PARTITION BY {", ".join(_OWNER)}) AS list, line, {", ".join(_OWNER)}, elements
-                     FROM runs ORDER BY list, rowid"""
 # a spreadsheet cuts what is longer
 _LONGEST_CELL = 32_767
 _Owner = tuple[str, ...]
@@ -89,8 +84,8 @@ def slates_of(
     remark = ids.notes.remark
     score = next((name for name in ("score", "distance") if name in cells), "")
     by: _By = "rank"
-    with scratch_database() as db:
-        lists = _Lists(db, ids, times)
+    with closing(WaitingRuns(_OWNER)) as waiting:
+        lists = _Lists(waiting, ids, times)
         if "items" in cells:
             remark("by-score" if cells["items"].lstrip()[:1] == "{" else "in-cells")
             lists.add_cells(rows, _in_cell)
@@ -110,9 +105,8 @@ class _Lists:
     """The elements of all lists, in a file of their own, so that those of a list may stand anywhere and memory does not
     grow."""
 
-    def __init__(self, db: Database, ids: Ids, times: Times) -> None:
-        self.db, self.ids, self.notes, self.times = db, ids, ids.notes, times
-        db.execute(_RUNS)
+    def __init__(self, waiting: WaitingRuns, ids: Ids, times: Times) -> None:
+        self.waiting, self.ids, self.notes, self.times = waiting, ids, ids.notes, times
         # runs to be stored, the last one open: its line, owner and elements
         self.runs: list[tuple[int, _Owner, list[_Element]]] = []
         # the cells of its owner as they stand; None if they are to be looked at in each row
@@ -142,11 +136,10 @@ class _Lists:
         return self.runs[-1][2]
 
     def _store_runs(self) -> None:
-        runs = ((line, *owner, marshal.dumps(elements)) for line, owner, elements in self.runs)
-        self.db.insert_many("INSERT INTO runs", runs)
+        self.waiting.add((line, *owner, marshal.dumps(elements)) for line, owner, elements in self.runs)
         self.runs = []
 
-    def count(self, rank: int) -> int:
+    def note_rank(self, rank: int) -> int:
         if rank not in self.ranks:
             if len(self.ranks) < _AT_ONCE:
                 self.ranks.add(rank)
@@ -185,7 +178,7 @@ class _Lists:
                     if (place := places.get(text := get("rank", ""), -1)) < 0:
                         place = whole(text, "rank")
                         refuse(place < 0, "negative rank", rank=place)
-                        self.count(place)
+                        self.note_rank(place)
                         if len(places) < _AT_ONCE:
                             places[text] = place
                     score = self.optional_score(get(column, ""), line) if column else None
@@ -217,7 +210,7 @@ class _Lists:
                 except RowFault as fault:
                     self.notes.skip_row(line, fault)
                     continue
-                run.append((self.count(rank), item, line, self.optional_score(score, line)))
+                run.append((self.note_rank(rank), item, line, self.optional_score(score, line)))
 
     def slates(self, by: _By, *, plain: bool) -> Iterator[LocatedSlate]:
         """The lists, ranked so. Duplicated ranks and items keep the first row, gaps in the ranks are closed, empty lists are
@@ -257,7 +250,7 @@ class _Lists:
 
     def _lists(self, by: _By) -> Iterator[tuple[int, Sequence[str], list[_Element]]]:
         """The first line, the owner and the elements of each list, ranked so."""
-        for _, runs in groupby(self.db.tuples(_RUNS_OF_LISTS), itemgetter(0)):
+        for _, runs in groupby(self.waiting.by_owner(), itemgetter(0)):
             (_, line, *owner, packed), *others = runs
             elements: list[_Element] = marshal.loads(packed)
             for *_, packed in others:
@@ -337,10 +330,12 @@ def _in_cell(row: Mapping[str, str]) -> _Places:
     bare = row.get("items", "").strip()
     refuse(bare and bare in MISSING, "not a list", text=bare)
     places, scores = places_of(bare), row.get("scores", "") or row.get("score", "")
-    far = row.get("distance", "") if not scores.strip() else ""
-    if (scores or far).strip() in MISSING:
+    distances = "" if scores.strip() else row.get("distance", "")
+    if (scores or distances).strip() in MISSING:
         return places
-    given = [f"{0.0 - number(item, 'distance')}" if far else item for item, _ in _elements(scores or far)]
+    given = [item for item, _ in _elements(scores or distances)]
+    if distances:
+        given = [str(0.0 - number(item, "distance")) for item in given]
     refuse(len(given) != len(places), "items without a score", places=len(places), scores=len(given))
     return [(item, score) for (item, _), score in zip(places, given, strict=True)]
 

@@ -607,25 +607,26 @@ class _File:
                 self.notes.warn(line, "unclear occasion", label=label, occasions=occasions)
             given.append((rater, case, label))
         outcomes = imports.add_verdicts(self.target, given)
-        for (line, label), (rater, case, _), clash in zip(plain, given, outcomes, strict=True):
-            if isinstance(clash, int):
-                self._made(clash, label)
+        for (line, label), (rater, case, _), outcome in zip(plain, given, outcomes, strict=True):
+            if isinstance(outcome, int):
+                self._stored(outcome, label)
                 continue
-            above = clash.import_id == self.target.import_id
-            above = above and self.known.turned[clash.verdict - self.known.first] != label.turned
-            opposite = above and clash and {clash.label, label.label} == {"A", "B"} and not label.games
+            above = outcome.import_id == self.target.import_id
+            above = above and self.known.turned[outcome.verdict - self.known.first] != label.turned
+            opposite = above and {outcome.label, label.label} == {"A", "B"} and not label.games
             if opposite and imports.set_games(self.target, rater, case, in_both_orders(label)):
                 self.notes.skip(line, "both orders", label=label)
             else:
-                self._count_clash(line, label, clash)
-        self._keep([label for (_, label), made in zip(plain, outcomes, strict=True) if isinstance(made, int)])
+                self._count_clash(line, label, outcome)
         for line, label in batch:
             if label.task:
                 self._task_answer(line, label)
 
-    def _made(self, verdict: int, label: Label) -> None:
+    def _stored(self, verdict: int, label: Label) -> None:
         """Count a label that became a verdict; those of one command have consecutive ids."""
         self.stored += 1
+        if len(self.examples) < EXAMPLES:
+            self._keep([label])
         self.known.first = self.known.first or verdict
         self.known.turned.append(label.turned)
 
@@ -668,12 +669,11 @@ class _File:
             value = 0.0 - label.value
             name = protocol_facts(label.protocol).labels.get(value, label.label)
             of_case = named._replace(value=value, label=name)
-        (clash,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
-        if isinstance(clash, int):
-            self._made(clash, named)
-            self._keep([named])
+        (outcome,) = imports.add_verdicts(self.target, [(task.rater_id, task.case_id, of_case)])
+        if isinstance(outcome, int):
+            self._stored(outcome, named)
         else:
-            self._count_clash(line, named, clash)
+            self._count_clash(line, named, outcome)
         close_answered(self.db, task.id)
 
     def _rater(self, line: int, label: Label) -> int:

@@ -8,7 +8,7 @@ from recjudge_tui.domain.imports import EXAMPLES, ImportSummary
 from recjudge_tui.domain.text import quantity
 
 
-def told(summaries: Sequence[ImportSummary], *, dry_run: bool, rows: bool = False) -> Iterator[str]:
+def summary_lines(summaries: Sequence[ImportSummary], *, dry_run: bool, rows: bool = False) -> Iterator[str]:
     """What was read as what, with its counts and warnings, and what matters next about the data of the project; with `rows`
     also the first new records."""
     yield from summaries[0].aside

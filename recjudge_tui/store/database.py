@@ -438,14 +438,34 @@ def _own_file(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def scratch_database() -> Database:
-    """A database of its own that is gone when it is closed; what does not fit into 16 MiB of memory is in a temporary
-    file."""
-    connection = sqlite3.connect("", isolation_level=None)
-    connection.row_factory = StoredRow
-    for setting in ("journal_mode = OFF", "synchronous = OFF", "temp_store = FILE", "cache_size = -16384"):
-        connection.execute(f"PRAGMA {setting}")
-    return Database(connection, Path("the temporary file"))
+class WaitingRuns:
+    """Runs of rows in a temporary file of their own, of which 16 MiB are in memory; gone when it is closed. A run has the
+    line it begins on, its owner and, packed, what its rows hold."""
+
+    def __init__(self, owner: Sequence[str]) -> None:
+        connection = sqlite3.connect("", isolation_level=None)
+        connection.row_factory = StoredRow
+        for setting in (
+            "journal_mode = OFF",
+            "synchronous = OFF",
+            "temp_store = FILE",
+            "cache_size = -16384",
+        ):
+            connection.execute(f"PRAGMA {setting}")
+        self._db, self._owner = Database(connection, Path("the temporary file")), ", ".join(owner)
+        self._db.execute(f"CREATE TABLE runs (line INTEGER, {self._owner}, elements BLOB)")
+        self.close = connection.close
+
+    def add(self, runs: Iterable[Sequence[object]]) -> None:
+        self._db.insert_many("INSERT INTO runs", runs)
+
+    def by_owner(self) -> Iterator[tuple[Any, ...]]:
+        """A number for the owner, the line, the owner and what the rows hold: owners in the order of their first runs, the
+        runs of one in the order in which they were added."""
+        return self._db.tuples(
+            f"""SELECT min(rowid) OVER (PARTITION BY {self._owner}) AS place, line, {self._owner}, elements
+                FROM runs ORDER BY place, rowid"""
+        )
 
 
 def distrust(connection: sqlite3.Connection) -> None:

@@ -559,9 +559,9 @@ class HomeView(Working, VerticalScroll, can_focus=False):
         if message.column:
             sides = sorted({part.region.x for part in parts})
             x, y = sides[(sides.index(here.region.x) + message.by) % len(sides)], here.region.y + here.cursor
-            goal = min((abs(part.region.y - y), part.region.y, part) for part in parts if part.region.x == x)[
-                -1
-            ]
+            goal = min(
+                (part for part in parts if part.region.x == x), key=lambda part: abs(part.region.y - y)
+            )
         if goal is not None and goal is not here:
             goal.focus()
             goal.action_last() if message.by < 0 and not message.column else goal.action_first()

@@ -861,14 +861,14 @@ def _folder_name(path: str) -> str:
 
 def _looked_at(db: Database, given: Mapping[str, Any]) -> Content:
     """What the files would be stored as."""
-    from recjudge_tui.reports.imports import told
+    from recjudge_tui.reports.imports import summary_lines
 
     def go_on(_rows: int, _share: float) -> None:
         if get_current_worker().is_cancelled:
             raise RecjudgeError("replaced by what was chosen since")
 
     every = _read(db, given, dry_run=True, progress=go_on)
-    return Content("\n".join(map(safe_text, told(every, dry_run=True, rows=True))))
+    return Content("\n".join(map(safe_text, summary_lines(every, dry_run=True, rows=True))))
 
 
 def _read(db: Database, given: Mapping[str, Any], **more: Any) -> list[ImportSummary]:

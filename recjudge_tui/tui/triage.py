@@ -164,7 +164,7 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
         self._opening_filter: verdict_list.OpeningFilter | None = None
         self._read_again = False
         self._delay: Timer | None = None
-        self._told = Notification("")
+        self._last_toast = Notification("")
 
     def compose(self) -> ComposeResult:
         yield TopBar(*self._crumbs())
@@ -369,9 +369,9 @@ class CasesScreen(screens.ReadingScreen, screens.ExportScreen, screens.ImportScr
             return
         if write.toast:
             # of decisions only the last one: not one above the other over the reader
-            self.app._unnotify(self._told)
-            self._told = Notification(one_line(keyed(self.app, write.toast), 300))
-            self.app.post_message(Notify(self._told))
+            self.app._unnotify(self._last_toast)
+            self._last_toast = Notification(one_line(keyed(self.app, write.toast), 300))
+            self.app.post_message(Notify(self._last_toast))
         if write.show is not None:
             self.rows.go_to(write.show)
         if write.verdicts:
