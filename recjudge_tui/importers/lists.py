@@ -222,10 +222,11 @@ class _Lists:
         start = self.lowest[0] % step if step > 1 else 0
         if step > 1:
             notes.remark("steps", step=step, beginning=", ".join(map(str, self.lowest)))
-        if by == "score" and self._rising("order"):
+        if by == "score" and (rising := self._rising("order")):
             stop_if(plain and self.counted, "ranks-or-scores", file=notes.file)
-            notes.remark("lowest-first")
-        if by == "rank" and self.scored and (rising := self._rising("rank")):
+            if rising > 1:
+                notes.remark("lowest-first")
+        if by == "rank" and self.scored and (rising := self._rising("rank")) > 1:
             sign = -1.0
             notes.remark("rising", rising=rising)
         lists = contradicting = 0
@@ -289,8 +290,7 @@ class _Lists:
         return kept
 
     def _rising(self, by: _By) -> int:
-        """The number of lists whose scores rise from one place to the next, if two do, or one counts up from 1, and scores
-        fall in no list; else 0."""
+        """The number of lists whose scores rise from one place to the next, if scores fall in no list; else 0."""
         rising, self.counted = 0, True
         for _, _, elements in self._lists(by):
             scores = [score for *_, score in elements if score is not None]
@@ -298,7 +298,7 @@ class _Lists:
                 return 0
             rising += any(later > score for score, later in pairwise(scores))
             self.counted &= scores == list(range(1, len(scores) + 1))
-        return rising if rising > 1 or (rising and self.counted) else 0
+        return rising
 
 
 # ---- a whole list in one cell ------------------------------------------------------------------------------------

@@ -261,6 +261,11 @@ def test_times_of_items_do_not_cut_lists(load: Load) -> None:
     assert load("lists", content.replace("timestamp", "served_at"), "2.csv", system="s").stored == 3
 
 
+def test_one_list_whose_scores_rise_keeps_them(load: Load, db: Database) -> None:
+    load("lists", "user,item,rank,score\nu,3,1,1\nu,1,2,2\n", system="s")
+    assert db.column("SELECT score FROM slate_items ORDER BY rank") == [1, 2]
+
+
 def test_ranks_that_contradict_the_scores_are_counted(load: Load, db: Database) -> None:
     content = "user,item,rank,score\nu,3,1,0.1\nu,1,2,0.9\nu,2,3,\nv,9,1,0.2\n"
     [file] = load("lists", content, system="s").files
