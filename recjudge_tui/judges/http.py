@@ -28,6 +28,8 @@ from recjudge_tui.version import USER_AGENT
 CONNECT_S = 10.0
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
 REST_S = 0.02
+# bytes that may wait to be read on a connection
+MOST_UNREAD = 256 * 1024
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
 
@@ -175,25 +177,27 @@ async def _answered(
 class _Connections:
     """The connections to one server that serve no request. httpx2's pool would look at each of them for every request.
     None is used again once the server has sent something that nobody asked for; what comes behind an answer comes at once,
-    so each is listened to for `REST_S` seconds."""
+    so each rests for `REST_S` seconds."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
         self._in_doubt = self._closed = False
-        # the longest at rest first
-        self._resting: deque[tuple[httpcore2.AsyncHTTPConnection, asyncio.Task[bytes | None]]] = deque()
+        # the longest at rest first; so many of them have rested
+        self._resting: deque[tuple[httpcore2.AsyncHTTPConnection, _Stream]] = deque()
+        self._rested = 0
 
     async def take(self, request: httpcore2.Request) -> httpcore2.AsyncHTTPConnection:
         """A connection that has rested, else a new one."""
-        while self._resting and (self._in_doubt or self._resting[0][1].done()):
-            connection, listening = self._resting.popleft()
-            heard = listening.result() if listening.done() else b""
-            self._in_doubt = self._in_doubt or bool(heard)
-            if heard is None and not self._in_doubt and not connection.has_expired():
+        while self._resting and (self._rested or self._in_doubt):
+            connection, stream = self._resting.popleft()
+            self._rested -= 1
+            self._in_doubt = self._in_doubt or stream.has_unread
+            if not self._in_doubt and not connection.has_expired():
                 return connection
-            listening.cancel()
             await connection.aclose()
-        return httpcore2.AsyncHTTPConnection(request.url.origin, self._context, keepalive_expiry=IDLE_S)
+        return httpcore2.AsyncHTTPConnection(
+            request.url.origin, self._context, keepalive_expiry=IDLE_S, network_backend=_Network()
+        )
 
     async def put(
         self, connection: httpcore2.AsyncHTTPConnection, stream: httpcore2.AsyncNetworkStream
@@ -202,25 +206,109 @@ class _Connections:
         if self._closed or not connection.is_available():
             await connection.aclose()
             return
+        assert isinstance(stream, _Stream)
         self._in_doubt = self._in_doubt or _has_rest(connection)
-        self._resting.append((connection, asyncio.create_task(_listen(stream))))
+        self._resting.append((connection, stream))
+        # a timer runs after all that has arrived by then was read
+        asyncio.get_running_loop().call_later(REST_S, self._has_rested)
+
+    def _has_rested(self) -> None:
+        self._rested += 1
 
     async def aclose(self) -> None:
         self._closed = True
         while self._resting:
-            connection, listening = self._resting.popleft()
-            listening.cancel()
-            await connection.aclose()
+            await self._resting.popleft()[0].aclose()
 
 
-async def _listen(stream: httpcore2.AsyncNetworkStream) -> bytes | None:
-    """What comes while nothing was asked; empty when the connection ends, None for nothing."""
-    try:
-        return await stream.read(1, timeout=REST_S)
-    except httpcore2.ReadTimeout:
-        return None
-    except httpcore2.NetworkError:
-        return b""
+class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
+    """A connection of asyncio for httpx2's core, whose own one takes a third of a call's time. What is written is sent with
+    the next read; a read has no timeout, because the exchange has one."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._unsent: list[bytes] = []
+        self._unread = bytearray()
+        self._has_ended = self._is_paused = False
+        self._fault: Exception | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        transport.set_protocol(self)
+        transport.resume_reading()
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether bytes have come that no read has taken."""
+        return bool(self._unread)
+
+    def data_received(self, data: bytes) -> None:
+        self._unread += data
+        if len(self._unread) > MOST_UNREAD and not self._is_paused:
+            self._transport.pause_reading()
+            self._is_paused = True
+        self._wake()
+
+    def eof_received(self) -> None:
+        self._has_ended = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_ended, self._fault = True, exc
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._unsent:
+            self._transport.write(b"".join(self._unsent))
+            self._unsent.clear()
+        if not self._unread and not self._has_ended:
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
+        if not self._unread and self._fault is not None:
+            raise httpcore2.ReadError(str(self._fault)) from self._fault
+        data = bytes(self._unread[:max_bytes])
+        del self._unread[:max_bytes]
+        if self._is_paused and not self._unread:
+            self._transport.resume_reading()
+            self._is_paused = False
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._unsent.append(buffer)
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> _Stream:
+        loop = asyncio.get_running_loop()
+        started = loop.start_tls(self._transport, self, ssl_context, server_hostname=server_hostname)
+        try:
+            transport = await within(timeout, started)
+        except asyncio.TimeoutError as error:
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except OSError as error:
+            raise httpcore2.ConnectError(str(error)) from error
+        if transport is None:  # it was closed meanwhile
+            raise httpcore2.ConnectError("the connection was closed")
+        self._transport = transport
+        return self
+
+    async def aclose(self) -> None:
+        self._transport.abort()
+
+    def get_extra_info(self, info: str) -> Any:
+        if info == "is_readable":
+            return self.has_unread or self._has_ended
+        return self._transport.get_extra_info(info)
+
+
+class _Network(httpcore2.AnyIOBackend):
+    """Makes connections as httpx2's core does, and takes them over."""
+
+    async def connect_tcp(self, *where: Any, **how: Any) -> _Stream:
+        made: Any = await super().connect_tcp(*where, **how)
+        return _Stream(made._stream._transport)
 
 
 def _has_rest(connection: httpcore2.AsyncHTTPConnection) -> bool:
