@@ -228,7 +228,7 @@ TOKENS_AROUND_A_MESSAGE = 16
 def estimate_tokens(text: str) -> tuple[int, int]:
     """(low, high) for a text: 4.5 and 3 characters of Latin script a token, 1.8 and 0.8 of any other; tokenizers lie
     between these for English, titles and Chinese."""
-    latin = len(text.encode("ascii", "ignore"))
+    latin = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     other = len(text) - latin
     return int(latin / 4.5 + other / 1.8) + 1, int(latin / 3 + other / 0.8) + 1
 

@@ -6,11 +6,12 @@ import html
 import re
 
 _THINKING = re.compile(
-    r"""(?:<\|?|\[|◁)\s{0,3}(?P<end>/|end[_ ]?(?:of[_ ]?)?)?(?:[a-z]{1,12}[:_]){0,3}
+    r"""(?=[<[◁])(?:  # first of all, because it stands nowhere in most texts
+      (?:<\|?|\[|◁)\s{0,3}(?P<end>/|end[_ ]?(?:of[_ ]?)?)?(?:[a-z]{1,12}[:_]){0,3}
         (?:think(?:ing)?|thoughts?)\s{0,3}(?:\|?>|\]|▷)
       |(?P<final>(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>\s{0,3}final\b[^<{]{0,40}
         (?:<\|constrain\|>\s{0,3}\w{1,20}\s{0,3})?<\|message\|>|<channel\|>)
-      |(?:<\|start\|>assistant)?<\|channel\|?>\s{0,3}(?:analysis|commentary|thought)\b[^<{]{0,80}(?:<\|message\|>)?""",
+      |(?:<\|start\|>assistant)?<\|channel\|?>\s{0,3}(?:analysis|commentary|thought)\b[^<{]{0,80}(?:<\|message\|>)?)""",
     re.IGNORECASE | re.VERBOSE,
 )
 # the block with which a reply may begin, whatever the family calls it, and what ends it

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import re
+import select
 import ssl
 import sys
 import zlib
@@ -298,9 +299,12 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         self._transport.abort()
 
     def get_extra_info(self, info: str) -> Any:
-        if info == "is_readable":
-            return self.has_unread or self._has_ended
-        return self._transport.get_extra_info(info)
+        if info != "is_readable":
+            return self._transport.get_extra_info(info)
+        # the loop may not have looked at the socket since the connection was last used
+        waiting = select.poll()
+        waiting.register(self._transport.get_extra_info("socket"), select.POLLIN)
+        return self.has_unread or self._has_ended or bool(waiting.poll(0))
 
 
 class _Network(httpcore2.AnyIOBackend):

@@ -267,11 +267,14 @@ def store_outcomes(
     if another process has taken over the run."""
     with db.transaction():
         heartbeat(db, run.id, run.owner, pulse)
-        stored = [outcome for outcome in outcomes if call_store.save_outcome(db, outcome)]
+        stored = call_store.save_outcomes(db, outcomes)
         _, _, protocol, prompt = run.setup
-        for case_id in dict.fromkeys(outcome.key.case_id for outcome in stored):
-            calls = [] if protocol.facts.reads else call_store.case_calls(db, run.id, case_id)
-            if calls and all(call.state != "planned" for call in calls):
-                drafts = verdicts_of(prompt, calls)
-                call_store.save_verdicts(db, run.rater_id, case_id, run.id, protocol.name, drafts)
+        if not protocol.facts.reads:
+            cases = call_store.calls_of_cases(db, run.id, {outcome.key.case_id for outcome in stored})
+            drafts = {
+                case_id: verdicts_of(prompt, calls)
+                for case_id, calls in cases.items()
+                if all(call.state != "planned" for call in calls)
+            }
+            call_store.save_verdicts(db, run.rater_id, run.id, protocol.name, drafts)
     return stored

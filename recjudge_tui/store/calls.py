@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from recjudge_tui.domain.calls import PROFILE, Answer, CallResult, Order, Reply, Usage, VerdictDraft
@@ -102,12 +102,36 @@ def stored_reply(db: Database, request_hash: str) -> tuple[int, Reply] | None:
     )
 
 
-def save_outcome(db: Database, outcome: CallOutcome) -> bool:
-    """Store a call that ended with its answers and flags; False if it had ended already. Attempts, tokens and cost are
-    added to those of an earlier failed try. A call without an end, whose next batch asks once more, stays planned."""
-    result = outcome.result
-    reply, usage = result.reply or Reply(text=""), (result.reply or Reply(text="")).usage
-    columns = {
+def save_outcomes(db: Database, outcomes: Iterable[CallOutcome]) -> list[CallOutcome]:
+    """Store calls that ended with their answers and flags, and return those stored: a call that had ended before stays as
+    it is. Attempts, tokens and cost are added to those of an earlier failed try. A call without an end, whose next batch
+    asks once more, stays planned."""
+    stored = [outcome for outcome in outcomes if db.execute(_FINISHED, _cells(outcome)).rowcount == 1]
+    read = [(each.key.id, each.result.parsed) for each in stored if each.result.parsed]
+    db.insert_many(
+        "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence)",
+        (
+            (call_id, a.aspect, a.value, a.label, a.reasoning, a.confidence)
+            for call_id, parsed in read
+            for a in parsed.answers
+        ),
+    )
+    db.insert_many(
+        "INSERT INTO flags (call_id, item_id, issue, reason, refuted)",
+        (
+            (call_id, f.item_id, f.issue, f.reason, f.refuted)
+            for call_id, parsed in read
+            for f in parsed.flags
+        ),
+    )
+    return stored
+
+
+def _cells(outcome: CallOutcome) -> dict[str, Any]:
+    """What `_FINISHED` sets and adds."""
+    result, reply = outcome.result, outcome.result.reply or Reply(text="")
+    return {
+        "id": outcome.key.id,
         "state": "done" if result.parsed else "failed" if result.error_kind else "planned",
         "content_hash": outcome.content_hash,
         "request_hash": outcome.request_hash,
@@ -123,32 +147,14 @@ def save_outcome(db: Database, outcome: CallOutcome) -> bool:
         "error_kind": result.error_kind,
         "error": result.error,
         "finished_at": now() if result.parsed or result.error_kind else None,
-    }
-    added = {
         "attempts": result.attempts,
-        "tokens_in": usage.input,
-        "tokens_out": usage.output,
-        "tokens_cached": usage.cached_input,
-        "tokens_cache_written": usage.cache_written,
+        "tokens_in": reply.usage.input,
+        "tokens_out": reply.usage.output,
+        "tokens_cached": reply.usage.cached_input,
+        "tokens_cache_written": reply.usage.cache_written,
         "cost_usd": result.cost_usd,
         "unknown_usd": result.unknown_usd or None,
     }
-    cursor = db.execute(_FINISHED, {**columns, **added, "id": outcome.key.id})
-    if cursor.rowcount != 1:
-        return False
-    if result.parsed:
-        db.insert_many(
-            "INSERT INTO answers (call_id, aspect, value, label, reasoning, confidence)",
-            [
-                (outcome.key.id, a.aspect, a.value, a.label, a.reasoning, a.confidence)
-                for a in result.parsed.answers
-            ],
-        )
-        db.insert_many(
-            "INSERT INTO flags (call_id, item_id, issue, reason, refuted)",
-            [(outcome.key.id, f.item_id, f.issue, f.reason, f.refuted) for f in result.parsed.flags],
-        )
-    return True
 
 
 def reserve_call(db: Database, call_id: int, dollars: float) -> None:
@@ -188,22 +194,24 @@ def profiles_outstanding(db: Database, run_id: int) -> bool:
     return db.any(sql, (run_id, PROFILE))
 
 
-def case_calls(db: Database, run_id: int, case_id: int) -> list[CaseCall]:
-    """All calls of one case in a run with their answers, in a fixed order."""
-    sql = """SELECT k.id, k.list_order, k.aspect, k.sample, k.state,
-               a.aspect AS of, a.value, a.label, a.reasoning, a.confidence
-             FROM calls k LEFT JOIN answers a ON a.call_id = k.id
-             WHERE k.run_id = ? AND k.case_id = ? ORDER BY k.list_order, k.aspect, k.sample"""
-    rows = db.rows(sql, (run_id, case_id))
-    calls: dict[int, CaseCall] = {}
-    for row in rows:
-        call = calls.setdefault(
-            row["id"], CaseCall(row["list_order"], row["aspect"], row["sample"], row["state"], {})
-        )
-        if row["of"] is not None:
-            cells = named_cells(row, ("value", "label", "reasoning", "confidence"))
-            call.answers[row["of"]] = Answer(aspect=row["of"], **cells)
-    return list(calls.values())
+def calls_of_cases(db: Database, run_id: int, case_ids: Iterable[int]) -> dict[int, list[CaseCall]]:
+    """All calls of these cases in a run with their answers, by case in a fixed order."""
+    sql = """SELECT k.case_id, k.id, k.list_order, k.aspect, k.sample, k.state,
+               a.aspect, a.value, a.label, a.reasoning, a.confidence
+             FROM json_each(?) j CROSS JOIN calls k ON k.run_id = ? AND k.case_id = j.value
+             LEFT JOIN answers a ON a.call_id = k.id
+             ORDER BY j.key, k.list_order, k.aspect, k.sample"""
+    cases: dict[int, dict[int, CaseCall]] = {}
+    for case_id, call_id, order, of, sample, state, aspect, value, label, reasoning, confidence in db.tuples(
+        sql, (json.dumps(list(case_ids)), run_id)
+    ):
+        calls = cases.setdefault(case_id, {})
+        call = calls.setdefault(call_id, CaseCall(order, of, sample, state, {}))
+        if aspect is not None:
+            call.answers[aspect] = Answer(
+                aspect=aspect, value=value, label=label, reasoning=reasoning, confidence=confidence
+            )
+    return {case_id: list(calls.values()) for case_id, calls in cases.items()}
 
 
 _KEPT = (
@@ -213,16 +221,23 @@ _KEPT = (
 
 
 def save_verdicts(
-    db: Database, rater_id: int, case_id: int, run_id: int, protocol: str, drafts: Sequence[VerdictDraft]
+    db: Database, rater_id: int, run_id: int, protocol: str, drafts: Mapping[int, Sequence[VerdictDraft]]
 ) -> None:
-    """Store the verdicts of one case. They replace the verdicts of the rater's earlier runs, but a failed verdict never
+    """Store the verdicts of these cases. They replace the verdicts of the rater's earlier runs, but a failed verdict never
     replaces a valid one. Verdicts of later runs and of imports are not changed. Replaced verdicts are kept as superseded."""
+    sql = """SELECT j.value,
+               (SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ?1 AND k.case_id = j.value),
+               EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?2 AND case_id = j.value AND run_id IS NOT ?1)
+             FROM json_each(?3) j"""
+    found = list(db.tuples(sql, (run_id, rater_id, json.dumps(list(drafts)))))
     # most cases have no verdict of others, and need neither of the statements on superseded verdicts
-    sql = """SELECT (SELECT count(*) FROM flags f JOIN calls k ON k.id = f.call_id WHERE k.run_id = ?1 AND k.case_id = ?2),
-               EXISTS (SELECT 1 FROM verdicts WHERE rater_id = ?3 AND case_id = ?2 AND run_id IS NOT ?1)"""
-    flags, of_others = db.only(sql, (run_id, case_id, rater_id))
-    if of_others:
-        replaced = [(rater_id, case_id, d.aspect, run_id, d.state) for d in drafts]
+    replaced = [
+        (rater_id, case_id, d.aspect, run_id, d.state)
+        for case_id, _, of_others in found
+        if of_others
+        for d in drafts[case_id]
+    ]
+    if replaced:
         which = """WHERE rater_id = ? AND case_id = ? AND aspect = ? AND run_id < ? AND (state = 'failed' OR ? = 'ok')"""
         sql = f"INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {_KEPT} FROM verdicts {which}"
         db.execute_many(sql, replaced)
@@ -233,14 +248,15 @@ def save_verdicts(
             *(rater_id, case_id, d.aspect, protocol, run_id, d.state, d.value, d.label, d.rule),
             *(d.order_consistent, d.confidence, flags, d.note, now()),
         )
-        for d in drafts
+        for case_id, flags, _ in found
+        for d in drafts[case_id]
     ]
     values = ", ".join(f"?{place}" for place in range(1, 15))
     sql = f"""INSERT INTO verdicts ({_KEPT}, project_id)
               VALUES ({values}, (SELECT project_id FROM raters WHERE id = ?1))
               ON CONFLICT (rater_id, case_id, aspect) DO NOTHING"""
     db.execute_many(sql, rows)
-    if of_others:
+    if replaced:
         sql = f"""INSERT OR REPLACE INTO superseded_verdicts ({_KEPT}) SELECT {values}
                   WHERE NOT EXISTS (
                     SELECT 1 FROM verdicts WHERE rater_id = ?1 AND case_id = ?2 AND aspect = ?3 AND run_id = ?5)"""

@@ -9,9 +9,9 @@ import pytest
 from recjudge_tui.domain.calls import Answer, CallResult, Flag, ParsedReply, Reply, Usage, VerdictDraft
 from recjudge_tui.store.calls import (
     CallOutcome,
-    case_calls,
+    calls_of_cases,
     outstanding,
-    save_outcome,
+    save_outcomes,
     save_verdicts,
 )
 from recjudge_tui.store.database import Database
@@ -56,15 +56,15 @@ def failed(db: Database, run: int) -> CallOutcome:
 def test_a_call_is_finished_once(db: Database) -> None:
     run = planned(db)
     outcome = done(db, run)
-    assert save_outcome(db, outcome)
+    assert save_outcomes(db, [outcome]) == [outcome]
     before = [tuple(c) for c in calls(db, run)]
     other = REPLY.model_copy(update={"text": "other"})
     again = outcome._replace(result=outcome.result._replace(reply=other, attempts=7))
-    assert not save_outcome(db, again)
+    assert not save_outcomes(db, [again])
     assert [tuple(c) for c in calls(db, run)] == before
     assert [k.id for _, k in outstanding(db, run, 0, 9)] == [k["id"] for k in calls(db, run)[1:]]
     assert db.value("SELECT count(*) FROM answers") == 1
-    (call,) = case_calls(db, run, outcome.key.case_id)
+    ((call,),) = calls_of_cases(db, run, [outcome.key.case_id]).values()
     assert (call.state, call.answers["overall"]) == ("done", PARSED.answers[0])
     flags = db.rows(
         "SELECT item_id, issue, reason FROM flags WHERE call_id = ? ORDER BY id", (outcome.key.id,)
@@ -74,16 +74,16 @@ def test_a_call_is_finished_once(db: Database) -> None:
 
 def test_the_cost_of_a_failed_attempt_is_added_to_the_next_one(db: Database) -> None:
     run = planned(db, limit=1, systems=("als",))
-    save_outcome(db, failed(db, run))
+    save_outcomes(db, [failed(db, run)])
     with db.transaction():
         case = calls(db, run)[0]["case_id"]
         draft = VerdictDraft(aspect="overall", state="failed", rule="as answered")
-        save_verdicts(db, run_row(db, run)["rater_id"], case, run, "pointwise", [draft])
+        save_verdicts(db, run_row(db, run)["rater_id"], run, "pointwise", {case: [draft]})
     assert (run_progress(db, run).failed, run_progress(db, run).cost_usd) == (1, 0.5)
     assert reset_failed(db, run) == 1
     assert db.value("SELECT count(*) FROM verdicts") == 0
     assert (run_progress(db, run).outstanding, run_progress(db, run).cost_usd) == (1, 0.5)
-    save_outcome(db, done(db, run, attempts=2))
+    save_outcomes(db, [done(db, run, attempts=2)])
     call = calls(db, run)[0]
     assert (call["state"], call["error"], call["error_kind"], call["attempts"]) == ("done", None, None, 3)
     counts = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd")

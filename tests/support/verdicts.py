@@ -19,9 +19,9 @@ from recjudge_tui.reports.declare import table_of
 from recjudge_tui.store.calls import (
     CallKey,
     CallOutcome,
-    case_calls,
+    calls_of_cases,
     outstanding,
-    save_outcome,
+    save_outcomes,
     save_verdicts,
 )
 from recjudge_tui.store.cases import CaseKey, ShownCase, ensure_case, save_snapshots
@@ -176,11 +176,13 @@ def _judge(
         for case, orders in answers.items():
             add_cases(db, run_id, [(case, ShownCase(user, slate, slate if name == "pairwise" else None))])
             add_calls(db, run_id, [PlannedCall(case, order) for order in orders])
-        for _, key in outstanding(db, run_id, 0, 10**6):
-            save_outcome(db, _outcome(key, answers[key.case_id][key.order], names))
-        for case in answers:
-            given = {call.order: call.answers.get("overall") for call in case_calls(db, run_id, case)}
-            save_verdicts(db, rater_id, case, run_id, name, [adjudicate(prompt, "overall", given)])
+        keys = [key for _, key in outstanding(db, run_id, 0, 10**6)]
+        save_outcomes(db, [_outcome(key, answers[key.case_id][key.order], names) for key in keys])
+        drafts = {
+            case: [adjudicate(prompt, "overall", {c.order: c.answers.get("overall") for c in asked})]
+            for case, asked in calls_of_cases(db, run_id, answers).items()
+        }
+        save_verdicts(db, rater_id, run_id, name, drafts)
     return run_id
 
 
