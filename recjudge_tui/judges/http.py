@@ -29,8 +29,6 @@ from recjudge_tui.version import USER_AGENT
 CONNECT_S = 10.0
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
 REST_S = 0.02
-# bytes that may wait to be read on a connection
-MOST_UNREAD = 256 * 1024
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
 
@@ -192,7 +190,7 @@ class _Connections:
         while self._resting and (self._rested or self._in_doubt):
             connection, stream = self._resting.popleft()
             self._rested -= 1
-            self._in_doubt = self._in_doubt or stream.has_unread
+            self._in_doubt = self._in_doubt or bool(stream.unread)
             if not self._in_doubt and not connection.has_expired():
                 return connection
             await connection.aclose()
@@ -229,51 +227,38 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._unsent: list[bytes] = []
-        self._unread = bytearray()
-        self._has_ended = self._is_paused = False
+        self.unread = bytearray()
+        self._has_ended = False
         self._fault: Exception | None = None
-        self._waiting: asyncio.Future[None] | None = None
+        self._news = asyncio.Event()
         transport.set_protocol(self)
         transport.resume_reading()
 
-    @property
-    def has_unread(self) -> bool:
-        """Whether bytes have come that no read has taken."""
-        return bool(self._unread)
-
     def data_received(self, data: bytes) -> None:
-        self._unread += data
-        if len(self._unread) > MOST_UNREAD and not self._is_paused:
-            self._transport.pause_reading()
-            self._is_paused = True
-        self._wake()
+        self.unread += data
+        if len(self.unread) > MAX_ANSWER:  # a server that never stops
+            self._transport.abort()
+        self._news.set()
 
     def eof_received(self) -> None:
         self._has_ended = True
-        self._wake()
+        self._news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended, self._fault = True, exc
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        self._news.set()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         if self._unsent:
             self._transport.write(b"".join(self._unsent))
             self._unsent.clear()
-        if not self._unread and not self._has_ended:
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-        if not self._unread and self._fault is not None:
+        if not self.unread and not self._has_ended:
+            self._news.clear()
+            await self._news.wait()
+        if not self.unread and self._fault is not None:
             raise httpcore2.ReadError(str(self._fault)) from self._fault
-        data = bytes(self._unread[:max_bytes])
-        del self._unread[:max_bytes]
-        if self._is_paused and not self._unread:
-            self._transport.resume_reading()
-            self._is_paused = False
+        data = bytes(self.unread[:max_bytes])
+        del self.unread[:max_bytes]
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -304,7 +289,7 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         # the loop may not have looked at the socket since the connection was last used
         waiting = select.poll()
         waiting.register(self._transport.get_extra_info("socket"), select.POLLIN)
-        return self.has_unread or self._has_ended or bool(waiting.poll(0))
+        return bool(self.unread) or self._has_ended or bool(waiting.poll(0))
 
 
 class _Network(httpcore2.AnyIOBackend):
