@@ -1,5 +1,5 @@
 """What a process sets and the operating system allows it: open files, memory and its garbage, core dumps, the standard
-streams, file systems; and a limit of time."""
+streams, file systems, other processes, cores; and a limit of time."""
 
 from __future__ import annotations
 
@@ -183,6 +183,56 @@ def is_shared(kind: str) -> bool:
     a local disk.
     """
     return kind in _SHARED or kind.startswith("fuse.")
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process with this number, of any user, that has not ended."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return _stat(pid)[:1] != ["Z"]  # a zombie
+
+
+def process_start(pid: int) -> str:
+    """When a process started, in clock ticks since boot; empty where the system does not tell."""
+    return "".join(_stat(pid)[19:20])
+
+
+def _stat(pid: int) -> list[str]:
+    """/proc/PID/stat after the command name (which may hold spaces): state is first, start time 20th."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
+
+
+_LOOKED_S = 0.3
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+async def idle_cores() -> int:
+    """The cores that other programs leave alone; -1 for all."""
+    import asyncio  # loaded with the first call
+
+    def idle_s() -> float:
+        ticks = Path("/proc/stat").read_text(encoding="utf-8").split(maxsplit=5)[4]
+        return int(ticks) / os.sysconf("SC_CLK_TCK")
+
+    try:
+        before = idle_s()
+        await asyncio.sleep(_LOOKED_S)
+        free = (idle_s() - before) / _LOOKED_S
+    except (OSError, ValueError, IndexError):
+        return -1
+    return -1 if round(free) >= (os.cpu_count() or 1) else max(1, min(cores(), round(free)))
 
 
 async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:

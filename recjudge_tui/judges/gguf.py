@@ -29,6 +29,7 @@ from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges.keys import Key
 from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.settings import user_path
+from recjudge_tui.system import cores, idle_cores
 
 MAX_SLOTS = 8
 MARGIN = 512  # chat template, role marks, and the fault that is named when a call is repeated
@@ -41,7 +42,6 @@ _TEXT, _ARRAY = 8, 9
 # these turn texts or images into numbers
 _NO_LANGUAGE_MODELS = ("bert", "clip", "t5encoder", "embedding", "wavtokenizer", "llava")
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
-_LOOKED_S = 0.3
 
 
 class ModelFile(NamedTuple):
@@ -64,7 +64,7 @@ class GgufJudge:
     def __init__(self, spec: JudgeSpec) -> None:
         path = user_path(spec.target)
         self.name = f"gguf:{path.stem}"
-        self.concurrency = min(2 * _cores(), MAX_SLOTS)
+        self.concurrency = min(2 * cores(), MAX_SLOTS)
         self.slots: int | None = None
         self.window: int | None = None
         self._path = path
@@ -88,7 +88,8 @@ class GgufJudge:
             "alias": name,
             "context": context,
             "slots": self.slots,
-            "threads": await _free_cores(),
+            # one thread too many holds up all: they wait for each other hundreds of times a token
+            "threads": await idle_cores(),
         }
         return Identity(
             name=name,
@@ -197,35 +198,13 @@ class _Process:
                     stream.close()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-async def _free_cores() -> int:
-    """The cores that other programs leave alone; -1 for all, of which llama.cpp knows best how many it can use. Its
-    threads wait for each other hundreds of times a token, so one too many holds up all (two on two busy cores: a fifth of
-    the speed of one)."""
-
-    def idle_s() -> float:
-        ticks = Path("/proc/stat").read_text().split(maxsplit=5)[4]
-        return int(ticks) / os.sysconf("SC_CLK_TCK")
-
-    try:
-        before = idle_s()
-        await asyncio.sleep(_LOOKED_S)
-        free = (idle_s() - before) / _LOOKED_S
-    except (OSError, ValueError, IndexError):
-        return -1
-    return -1 if round(free) >= (os.cpu_count() or 1) else max(1, min(_cores(), round(free)))
-
-
 def _room(model: ModelFile, workload: Workload) -> tuple[int, int]:
     """The context of a slot and the number of slots: the longest prompt, its reply, and both once more when a bad reply is
     asked again; twice as many slots as cores, because writing waits for memory."""
     need = workload.longest_prompt_tokens + 2 * workload.max_tokens + MARGIN
     context = -(-need // STEP) * STEP
     context = min(context, model.context) if model.context else context
-    return context, max(1, min(2 * _cores(), MAX_SLOTS, workload.concurrency, workload.calls))
+    return context, max(1, min(2 * cores(), MAX_SLOTS, workload.concurrency, workload.calls))
 
 
 def read_header(path: Path) -> ModelFile:

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from datetime import datetime, timezone
-from pathlib import Path
 from uuid import uuid4
 
 from recjudge_tui.domain.run import RunState, Wanted
@@ -14,6 +13,7 @@ from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import RunError
 from recjudge_tui.store.database import Database
 from recjudge_tui.store.runs import lease_owner, mark_ended, run_row, take_lease
+from recjudge_tui.system import is_running, process_start
 
 # only for a process on another machine, whose life cannot be checked from here
 SILENT_FOR_S = 120.0
@@ -23,7 +23,7 @@ def acquire(db: Database, run_id: int) -> str:
     """Lease the run and return the owner's mark. Raises RunError when another live process works on it."""
     run_row(db, run_id)
     # host, process id, start time, and a random word
-    mine = f"{socket.gethostname()}|{os.getpid()}|{_started(os.getpid())}|{uuid4().hex}"
+    mine = f"{socket.gethostname()}|{os.getpid()}|{process_start(os.getpid())}|{uuid4().hex}"
     owner, heartbeat = lease_owner(db, run_id)
     if owner is not None and is_alive(owner, heartbeat):
         raise _in_use(run_id, owner, f"Stop it with “recjudge runs stop {run_id}”, or wait for it.")
@@ -44,7 +44,7 @@ def is_alive(owner: str, heartbeat: str | None) -> bool:
     with the same number. On another machine only the heartbeat tells; one far in the future, or no time, is none."""
     host, pid, started, *_ = [*owner.split("|"), "", ""]
     if host == socket.gethostname() and pid.isdecimal():
-        return _exists(int(pid)) and started in ("", _started(int(pid)))
+        return is_running(int(pid)) and started in ("", process_start(int(pid)))
     try:
         silent = datetime.now(timezone.utc) - datetime.fromisoformat(heartbeat or "")
     except (ValueError, TypeError):
@@ -63,30 +63,6 @@ def take_over(db: Database, run_id: int) -> str:
         raise _in_use(run_id, owner, f"Stop it with “recjudge runs stop {run_id}”.")
     mark_ended(db, run_id, owner, "stopped")
     return process_of(owner)
-
-
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return _stat(pid)[:1] != ["Z"]  # a zombie
-
-
-def _started(pid: int) -> str:
-    return "".join(_stat(pid)[19:20])
-
-
-def _stat(pid: int) -> list[str]:
-    """/proc/PID/stat after the command name (which may hold spaces): state is first, start time (in clock ticks since
-    boot) 20th; empty where the system does not provide it."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()
 
 
 def is_active(db: Database, run_id: int) -> bool:

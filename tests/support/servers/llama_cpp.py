@@ -19,7 +19,7 @@ from pathlib import Path
 
 import xllamacpp
 
-from recjudge_tui.judges.gguf import _free_cores
+from recjudge_tui.system import idle_cores
 from tests.support.servers.process import READY, watch_parent
 from tests.support.servers.tiny_model import write_model
 
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parameters(options: argparse.Namespace, model: Path) -> xllamacpp.CommonParams:
-    threads = asyncio.run(_free_cores()) if options.model else 1
+    threads = asyncio.run(idle_cores()) if options.model else 1
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(model)
     parameters.model_alias = {"tiny-stair"}
