@@ -13,10 +13,10 @@ import ssl
 import sys
 import zlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import httpcore2
 import httpx2 as httpx
@@ -29,9 +29,11 @@ from recjudge_tui.version import USER_AGENT
 CONNECT_S = 10.0
 IDLE_S = 4.0  # llama.cpp, uvicorn and others close an idle connection after five seconds
 REST_S = 0.02
+NEXT_ADDRESS_S = 0.25  # until the next address of a host is tried beside the first one
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
 
+T = TypeVar("T")
 _SETTINGS = (
     (b"User-Agent", USER_AGENT.encode()),
     (b"Accept", b"*/*"),
@@ -224,15 +226,17 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     """A connection of asyncio for httpx2's core, whose own one takes a third of a call's time. What is written is sent with
     the next read; a read has no timeout, because the exchange has one."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+    _transport: asyncio.Transport
+
+    def __init__(self) -> None:
         self._unsent: list[bytes] = []
         self.unread = bytearray()
         self._has_ended = False
         self._fault: Exception | None = None
         self._news = asyncio.Event()
-        transport.set_protocol(self)
-        transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self.unread += data
@@ -269,12 +273,7 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     ) -> _Stream:
         loop = asyncio.get_running_loop()
         started = loop.start_tls(self._transport, self, ssl_context, server_hostname=server_hostname)
-        try:
-            transport = await within(timeout, started)
-        except asyncio.TimeoutError as error:
-            raise httpcore2.ConnectTimeout(str(error)) from error
-        except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
+        transport = await _connected(started, timeout)
         if transport is None:  # it was closed meanwhile
             raise httpcore2.ConnectError("the connection was closed")
         self._transport = transport
@@ -292,12 +291,40 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         return bool(self.unread) or self._has_ended or bool(waiting.poll(0))
 
 
-class _Network(httpcore2.AnyIOBackend):
-    """Makes connections as httpx2's core does, and takes them over."""
+class _Network(httpcore2.AsyncNetworkBackend):
+    """Makes connections."""
 
-    async def connect_tcp(self, *where: Any, **how: Any) -> _Stream:
-        made: Any = await super().connect_tcp(*where, **how)
-        return _Stream(made._stream._transport)
+    async def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, *_: object, **__: object
+    ) -> _Stream:
+        made = asyncio.ensure_future(
+            asyncio.get_running_loop().create_connection(
+                _Stream, host, port, happy_eyeballs_delay=NEXT_ADDRESS_S
+            )
+        )
+        try:
+            return (await _connected(asyncio.shield(made), timeout))[1]
+        except BaseException:
+            # not cancelled: asyncio would lose a socket that has connected in this moment
+            made.add_done_callback(_close)
+            raise
+
+
+def _close(made: asyncio.Future[tuple[asyncio.Transport, _Stream]]) -> None:
+    if not made.cancelled() and made.exception() is None:
+        made.result()[0].abort()
+
+
+async def _connected(connecting: Awaitable[T], timeout: float | None) -> T:
+    """Raises what httpx2's core raises for a connection that cannot be made."""
+    try:
+        return await within(timeout, connecting)
+    except asyncio.TimeoutError as error:
+        raise httpcore2.ConnectTimeout(str(error)) from error
+    except OSError as error:
+        if numbers := re.findall(r"\[Errno (-?\d+)\]", str(error)):  # of several addresses
+            error.errno = error.errno or int(numbers[-1])
+        raise httpcore2.ConnectError(str(error)) from error
 
 
 def _has_rest(connection: httpcore2.AsyncHTTPConnection) -> bool:
