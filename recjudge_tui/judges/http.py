@@ -13,10 +13,10 @@ import ssl
 import sys
 import zlib
 from collections import deque
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import httpcore2
 import httpx2 as httpx
@@ -33,7 +33,6 @@ NEXT_ADDRESS_S = 0.25  # until the next address of a host is tried beside the fi
 # bytes, also after decompression; the answer to one call usually has a few thousand
 MAX_ANSWER = 16 * 1024 * 1024
 
-T = TypeVar("T")
 _SETTINGS = (
     (b"User-Agent", USER_AGENT.encode()),
     (b"Accept", b"*/*"),
@@ -114,20 +113,23 @@ class Client:
         if (server := self._servers.get(key)) is None:
             server = self._servers[key] = _made(at)
         if isinstance(server, httpcore2.AsyncConnectionPool):
-            return (await _answered(server, request))[0]
-        connection = await server.take(request)
+            return await _answered(server, request)
+        connection = await server.take(request.url.origin)
         try:
-            answer, stream = await _answered(connection, request)
+            answer = await _answered(connection.http, request)
         except BaseException:
-            await connection.aclose()
+            connection.stream.close()
             raise
-        await server.put(connection, stream)
+        server.put(connection)
         return answer
 
     async def aclose(self) -> None:
         servers, self._servers = self._servers, {}
         for server in servers.values():
-            await server.aclose()
+            if isinstance(server, _Connections):
+                server.close()
+            else:
+                await server.aclose()
         await asyncio.sleep(0)  # gives the event loop time to close the sockets
 
 
@@ -148,6 +150,8 @@ def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
         # reading the certificates takes 20 ms, so an address without TLS goes without
         context = httpx.create_ssl_context() if url.scheme == "https" or proxy else None
         if not proxy:
+            if context is not None:
+                context.set_alpn_protocols(["http/1.1"])
             return _Connections(context)
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         return httpx.AsyncHTTPTransport(
@@ -157,8 +161,7 @@ def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
 
 async def _answered(
     asked: httpcore2.AsyncConnectionInterface | httpcore2.AsyncConnectionPool, request: httpcore2.Request
-) -> tuple[Answer, httpcore2.AsyncNetworkStream]:
-    """The answer, and the stream that it came from."""
+) -> Answer:
     response = await asked.handle_async_request(request)
     try:
         if response.status < 200:
@@ -168,63 +171,15 @@ async def _answered(
             add_to(body, chunk)
     finally:
         await response.aclose()
-    stream: httpcore2.AsyncNetworkStream = response.extensions["network_stream"]
-    return whole_answer(response.status, response.headers, body), stream
+    return whole_answer(response.status, response.headers, body)
 
 
 # ---- connections -------------------------------------------------------------------------------------------------
 
 
-class _Connections:
-    """The connections to one server that serve no request. httpx2's pool would look at each of them for every request.
-    None is used again once the server has sent something that nobody asked for; what comes behind an answer comes at once,
-    so each rests for `REST_S` seconds."""
-
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        self._context = context
-        self._in_doubt = self._closed = False
-        # the longest at rest first; so many of them have rested
-        self._resting: deque[tuple[httpcore2.AsyncHTTPConnection, _Stream]] = deque()
-        self._rested = 0
-
-    async def take(self, request: httpcore2.Request) -> httpcore2.AsyncHTTPConnection:
-        """A connection that has rested, else a new one."""
-        while self._resting and (self._rested or self._in_doubt):
-            connection, stream = self._resting.popleft()
-            self._rested -= 1
-            self._in_doubt = self._in_doubt or bool(stream.unread)
-            if not self._in_doubt and not connection.has_expired():
-                return connection
-            await connection.aclose()
-        return httpcore2.AsyncHTTPConnection(
-            request.url.origin, self._context, keepalive_expiry=IDLE_S, network_backend=_Network()
-        )
-
-    async def put(
-        self, connection: httpcore2.AsyncHTTPConnection, stream: httpcore2.AsyncNetworkStream
-    ) -> None:
-        """Keep a connection whose answer has ended, unless it or all of them have closed."""
-        if self._closed or not connection.is_available():
-            await connection.aclose()
-            return
-        assert isinstance(stream, _Stream)
-        self._in_doubt = self._in_doubt or _has_rest(connection)
-        self._resting.append((connection, stream))
-        # a timer runs after all that has arrived by then was read
-        asyncio.get_running_loop().call_later(REST_S, self._has_rested)
-
-    def _has_rested(self) -> None:
-        self._rested += 1
-
-    async def aclose(self) -> None:
-        self._closed = True
-        while self._resting:
-            await self._resting.popleft()[0].aclose()
-
-
 class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     """A connection of asyncio for httpx2's core, whose own one takes a third of a call's time. What is written is sent with
-    the next read; a read has no timeout, because the exchange has one."""
+    the next read; a read has no timeout, because the exchange has one. `unread`: what came and no read has taken."""
 
     _transport: asyncio.Transport
 
@@ -241,7 +196,7 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     def data_received(self, data: bytes) -> None:
         self.unread += data
         if len(self.unread) > MAX_ANSWER:  # a server that never stops
-            self._transport.abort()
+            self.close()
         self._news.set()
 
     def eof_received(self) -> None:
@@ -268,69 +223,99 @@ class _Stream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self._unsent.append(buffer)
 
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> _Stream:
-        loop = asyncio.get_running_loop()
-        started = loop.start_tls(self._transport, self, ssl_context, server_hostname=server_hostname)
-        transport = await _connected(started, timeout)
-        if transport is None:  # it was closed meanwhile
-            raise httpcore2.ConnectError("the connection was closed")
-        self._transport = transport
-        return self
-
     async def aclose(self) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._transport.abort()
 
-    def get_extra_info(self, info: str) -> Any:
+    def get_extra_info(self, info: str) -> bool | None:
         if info != "is_readable":
-            return self._transport.get_extra_info(info)
+            return None
         # the loop may not have looked at the socket since the connection was last used
         waiting = select.poll()
         waiting.register(self._transport.get_extra_info("socket"), select.POLLIN)
         return bool(self.unread) or self._has_ended or bool(waiting.poll(0))
 
 
-class _Network(httpcore2.AsyncNetworkBackend):
-    """Makes connections."""
-
-    async def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, *_: object, **__: object
-    ) -> _Stream:
-        made = asyncio.ensure_future(
-            asyncio.get_running_loop().create_connection(
-                _Stream, host, port, happy_eyeballs_delay=NEXT_ADDRESS_S
-            )
+async def _opened(origin: httpcore2.Origin, context: ssl.SSLContext | None) -> _Stream:
+    """A new connection. Raises what httpx2's core raises if none can be made."""
+    host = origin.host.decode("ascii")
+    made = asyncio.ensure_future(
+        asyncio.get_running_loop().create_connection(
+            _Stream, host, origin.port, ssl=context, happy_eyeballs_delay=NEXT_ADDRESS_S
         )
-        try:
-            return (await _connected(asyncio.shield(made), timeout))[1]
-        except BaseException:
-            # not cancelled: asyncio would lose a socket that has connected in this moment
-            made.add_done_callback(_close)
-            raise
+    )
+    try:
+        return (await within(CONNECT_S, asyncio.shield(made)))[1]
+    except BaseException as error:
+        # not cancelled: asyncio would lose a socket that has connected in this moment
+        made.add_done_callback(_close)
+        if isinstance(error, asyncio.TimeoutError):
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        if isinstance(error, OSError):
+            if numbers := re.findall(r"\[Errno (-?\d+)\]", str(error)):  # of several addresses
+                error.errno = error.errno or int(numbers[-1])
+            raise httpcore2.ConnectError(str(error)) from error
+        raise
 
 
 def _close(made: asyncio.Future[tuple[asyncio.Transport, _Stream]]) -> None:
     if not made.cancelled() and made.exception() is None:
-        made.result()[0].abort()
+        made.result()[1].close()
 
 
-async def _connected(connecting: Awaitable[T], timeout: float | None) -> T:
-    """Raises what httpx2's core raises for a connection that cannot be made."""
-    try:
-        return await within(timeout, connecting)
-    except asyncio.TimeoutError as error:
-        raise httpcore2.ConnectTimeout(str(error)) from error
-    except OSError as error:
-        if numbers := re.findall(r"\[Errno (-?\d+)\]", str(error)):  # of several addresses
-            error.errno = error.errno or int(numbers[-1])
-        raise httpcore2.ConnectError(str(error)) from error
+class _Connection(NamedTuple):
+    stream: _Stream
+    http: httpcore2.AsyncHTTP11Connection
+
+    def has_rest(self) -> bool:
+        """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
+        rest = getattr(getattr(self.http, "_h11_state", None), "trailing_data", None)
+        return not isinstance(rest, tuple) or bool(rest[0])
 
 
-def _has_rest(connection: httpcore2.AsyncHTTPConnection) -> bool:
-    """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
-    rest = getattr(getattr(connection._connection, "_h11_state", None), "trailing_data", None)
-    return not isinstance(rest, tuple) or bool(rest[0])
+class _Connections:
+    """The connections to one server that serve no request. httpx2's pool would look at each of them for every request.
+    None is used again once the server has sent something that nobody asked for; what comes behind an answer comes at once,
+    so each rests for `REST_S` seconds."""
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        self._context = context
+        self._in_doubt = self._closed = False
+        # the longest at rest first; so many of them have rested
+        self._resting: deque[_Connection] = deque()
+        self._rested = 0
+
+    async def take(self, origin: httpcore2.Origin) -> _Connection:
+        """A connection that has rested, else a new one."""
+        while self._resting and (self._rested or self._in_doubt):
+            connection = self._resting.popleft()
+            self._rested -= 1
+            self._in_doubt = self._in_doubt or bool(connection.stream.unread)
+            if not self._in_doubt and not connection.http.has_expired():
+                return connection
+            connection.stream.close()
+        stream = await _opened(origin, self._context)
+        return _Connection(stream, httpcore2.AsyncHTTP11Connection(origin, stream, keepalive_expiry=IDLE_S))
+
+    def put(self, connection: _Connection) -> None:
+        """Keep a connection whose answer has ended, unless it or all of them have closed."""
+        if self._closed or not connection.http.is_available():
+            connection.stream.close()
+            return
+        self._in_doubt = self._in_doubt or connection.has_rest()
+        self._resting.append(connection)
+        # a timer runs after all that has arrived by then was read
+        asyncio.get_running_loop().call_later(REST_S, self._has_rested)
+
+    def _has_rested(self) -> None:
+        self._rested += 1
+
+    def close(self) -> None:
+        self._closed = True
+        while self._resting:
+            self._resting.popleft().stream.close()
 
 
 # ---- bodies ------------------------------------------------------------------------------------------------------
