@@ -364,7 +364,9 @@ class HttpJudge(ABC):
                     error.usage = replies.added(paid, counted)
                 raise
             else:
-                return reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
+                if paid != _NOTHING:
+                    reply = reply.model_copy(update={"usage": replies.added(paid, reply.usage)})
+                return reply
 
     @abstractmethod
     def _wanted(self, request: Request) -> dict[str, Any]:

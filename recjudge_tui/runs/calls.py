@@ -607,7 +607,7 @@ class Call:
 
     def _need(self, tokens: int, speed: float) -> str:
         context = f"; the context has {self.limits.context:,}" if self.limits.context else ""
-        return f"{speed:.0f} tokens/s: {tokens:,} tokens need {tokens / speed:.0f} s{context}."
+        return f"{speed:.3g} tokens/s: {tokens:,} tokens need {tokens / speed:.0f} s{context}."
 
     async def _send(self) -> Reply:
         """Send the request. Its cost, and whether the server took it, are noted in the limits and on the bill."""
