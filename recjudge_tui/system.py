@@ -1,5 +1,5 @@
 """What a process sets and the operating system allows it: open files, memory and its garbage, core dumps, the standard
-streams, file systems, other processes, cores; and a limit of time."""
+streams, file systems, other processes, certificates, proxies, cores; and a limit of time."""
 
 from __future__ import annotations
 
@@ -208,6 +208,45 @@ def _stat(pid: int) -> list[str]:
     except OSError:
         return []
     return text.rpartition(")")[2].split()
+
+
+# the first one that is set is used by httpx2
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def certificates() -> str:
+    """The source of the trusted certificates: a variable with its path, else the system's."""
+    import ssl  # slow to load, and only needed here
+
+    variable = next(filter(os.environ.get, CERTIFICATE_VARIABLES), "")
+    default = ssl.get_default_verify_paths()
+    path = os.environ.get(variable) or default.cafile or default.capath
+    return ": ".join(filter(None, (variable or "the system's", path)))
+
+
+def proxies() -> dict[str, str]:
+    """The proxies of the environment or the system by kind (`https`, `http`, `all`), with passwords that they may hold."""
+    import urllib.request  # slow to load, and only needed here
+
+    named = urllib.request.getproxies()
+    return {kind: named[kind] for kind in ("https", "http", "all") if named.get(kind)}
+
+
+def proxy_for(scheme: str, host: str) -> str:
+    """The proxy that the environment names for such addresses; empty if there is none."""
+    import urllib.request
+
+    named = proxies()
+    proxy = named.get(scheme) or named.get("all") or ""
+    if not proxy or urllib.request.proxy_bypass(host):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def without_password(proxy: str) -> str:
+    """The address without a user's name and password."""
+    scheme, sep, rest = proxy.rpartition("://")
+    return f"{scheme}{sep}{rest.rpartition('@')[2]}"
 
 
 _LOOKED_S = 0.3

@@ -90,7 +90,18 @@ def batch_collect(database: Database, run_id: int, give_up: bool) -> None:
 
 
 def _report(database: Database, run_id: int, tally: batch.ImportTally) -> None:
-    for line in tally.lines():
+    why = ", ".join(f"{n:,} × {kind}" for kind, n in tally.reasons.items())
+    counts = {
+        "answered": tally.done,
+        f"failed ({why})": tally.failed,
+        "to be sent again: not processed by the server, or the answer cannot be used": tally.again,
+        "already answered": tally.already,
+        "not of this run": tally.unknown,
+        "broken lines": tally.broken,
+    }
+    last = ["stopped before the end; import the files again"] if tally.stopped else []
+    first = ", ".join(f"{n:,} {what}" for what, n in counts.items() if n) or "no lines"
+    for line in (first, *tally.notes, *last):
         narrate(line)
     click.echo(outcome_line(run_id, run_progress(database, run_id)))
 

@@ -23,7 +23,14 @@ import httpx2 as httpx
 
 from recjudge_tui.domain.text import one_line
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.system import MORE_HANDLES, is_out_of_handles, within
+from recjudge_tui.system import (
+    MORE_HANDLES,
+    certificates,
+    is_out_of_handles,
+    proxy_for,
+    within,
+    without_password,
+)
 from recjudge_tui.version import USER_AGENT
 
 CONNECT_S = 10.0
@@ -145,7 +152,7 @@ def _parsed(url: str) -> tuple[httpx.URL, tuple[bytes, bytes], httpcore2.URL]:
 
 
 def _made(url: httpx.URL) -> _Connections | httpcore2.AsyncConnectionPool:
-    proxy = _proxy_for(url)
+    proxy = proxy_for(url.scheme, url.host)
     with usable_network():
         # reading the certificates takes 20 ms, so an address without TLS goes without
         context = httpx.create_ssl_context() if url.scheme == "https" or proxy else None
@@ -427,7 +434,8 @@ def broken(url: str, error: Exception) -> CallError:
     if fault.next_step:
         return UnreachableError(title, f"{why.capitalize()}.", fault.next_step)
     tls = next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)
-    proxy = _without_password(_proxy_for(httpx.URL(url)))
+    at = httpx.URL(url)
+    proxy = without_password(proxy_for(at.scheme, at.host))
     if tls is not None and not (proxy and url.startswith("http:")):
         return _no_tls(url, tls)
     if any(isinstance(cause, OSError) and is_out_of_handles(cause) for cause in causes):
@@ -455,40 +463,6 @@ def _no_tls(url: str, error: ssl.SSLError) -> UnreachableError:
 # ---- proxies and certificates ------------------------------------------------------------------------------------
 
 OTHER_PROXY = "Check HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY."
-# the first one that is set is used by httpx2
-CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-
-
-def certificates() -> str:
-    """The source of the trusted certificates: a variable with its path, else the system's."""
-    variable = next(filter(os.environ.get, CERTIFICATE_VARIABLES), "")
-    default = ssl.get_default_verify_paths()
-    path = os.environ.get(variable) or default.cafile or default.capath
-    return ": ".join(filter(None, (variable or "the system's", path)))
-
-
-def proxies() -> dict[str, str]:
-    """The proxies of the environment or the system by kind (`https`, `http`, `all`), without user names and passwords."""
-    import urllib.request  # slow to load, and only needed here
-
-    named = urllib.request.getproxies()
-    return {kind: _without_password(named[kind]) for kind in ("https", "http", "all") if named.get(kind)}
-
-
-def _proxy_for(url: httpx.URL) -> str:
-    """The proxy that the environment names for this URL; empty if there is none."""
-    import urllib.request
-
-    named = urllib.request.getproxies()
-    proxy = named.get(url.scheme) or named.get("all") or ""
-    if not proxy or urllib.request.proxy_bypass(url.host):
-        return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _without_password(proxy: str) -> str:
-    scheme, sep, rest = proxy.rpartition("://")
-    return f"{scheme}{sep}{rest.rpartition('@')[2]}"
 
 
 @contextmanager

@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import re
-import shlex
 import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
@@ -201,16 +200,6 @@ class WireCall(NamedTuple):
     url: str
     headers: Mapping[str, str]
     body: dict[str, Any]
-
-
-def curl_command(call: WireCall) -> str:
-    """One command for a POSIX shell. The shell expands `$NAME` in headers, but nothing in the body."""
-    lines = [f"curl {shlex.quote(call.url)}"]
-    for name, value in call.headers.items():
-        header = f"{name}: {value}"
-        lines.append(f"  -H {f'{chr(34)}{header}{chr(34)}' if '$' in value else shlex.quote(header)}")
-    lines.append(f"  --data-binary {shlex.quote(json.dumps(call.body, ensure_ascii=False))}")
-    return " \\\n".join(lines)
 
 
 # ---- judges ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import shlex
 import statistics
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -37,7 +38,7 @@ from recjudge_tui.domain.run_options import TIMEOUT_S
 from recjudge_tui.domain.text import finite, quantity
 from recjudge_tui.importers.images import prepared
 from recjudge_tui.judges.registry import Judge, make_judge, takes_images
-from recjudge_tui.judges.servers import HttpJudge, curl_command
+from recjudge_tui.judges.servers import HttpJudge, WireCall
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.runs.calls import Bill, Call, CallLimits, CostOf, Question, RunStopError
 from recjudge_tui.runs.cases import Setup, build_request, material_now, setup_of
@@ -439,6 +440,16 @@ def _curl(setup: Setup, request: Request, parameters: dict[str, Any], dropped: S
     if not isinstance(judge, HttpJudge) or judge.signs:
         return ""
     return curl_command(judge.wire(request, parameters, dropped))
+
+
+def curl_command(call: WireCall) -> str:
+    """One command for a POSIX shell. The shell expands `$NAME` in headers, but nothing in the body."""
+    lines = [f"curl {shlex.quote(call.url)}"]
+    for name, value in call.headers.items():
+        header = f"{name}: {value}"
+        lines.append(f"  -H {f'{chr(34)}{header}{chr(34)}' if '$' in value else shlex.quote(header)}")
+    lines.append(f"  --data-binary {shlex.quote(json.dumps(call.body, ensure_ascii=False))}")
+    return " \\\n".join(lines)
 
 
 # ---- as text

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import CallError, JudgeError, RecjudgeError, StoreError, UsageError
 from recjudge_tui.judges import anthropic, openai
-from recjudge_tui.judges.http import Client, certificates, proxies, usable_network
+from recjudge_tui.judges.http import Client, usable_network
 from recjudge_tui.judges.keys import find_keys
 from recjudge_tui.judges.local_servers import local_servers
 from recjudge_tui.judges.ollama import server_urls
@@ -28,7 +28,14 @@ from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.steps import Step
 from recjudge_tui.store.database import SQLITE_VERSION
 from recjudge_tui.store.schema import FileReport, RunningRun
-from recjudge_tui.system import can_write, file_system, is_shared
+from recjudge_tui.system import (
+    can_write,
+    certificates,
+    file_system,
+    is_shared,
+    proxies,
+    without_password,
+)
 
 State = Literal["ok", "warning", "problem"]
 # seconds for all servers together
@@ -204,7 +211,7 @@ def _proxy(environment: Mapping[str, str]) -> Check:
     named = proxies()
     if not named:
         return Check("proxy", "ok", "none")
-    parts = [f"{kind.upper()}_PROXY {proxy}" for kind, proxy in named.items()]
+    parts = [f"{kind.upper()}_PROXY {without_password(proxy)}" for kind, proxy in named.items()]
     excepted = environment.get("no_proxy") or environment.get("NO_PROXY")
     told = ", ".join([*parts, *([f"not for {excepted}"] if excepted else [])])
     try:

@@ -317,21 +317,6 @@ class ImportTally:
         if len(self.notes) < NOTED:
             self.notes.append(text)
 
-    def lines(self) -> list[str]:
-        """The counts and notes, one per line."""
-        why = ", ".join(f"{n:,} × {kind}" for kind, n in self.reasons.items())
-        counts = {
-            "answered": self.done,
-            f"failed ({why})": self.failed,
-            "to be sent again: not processed by the server, or the answer cannot be used": self.again,
-            "already answered": self.already,
-            "not of this run": self.unknown,
-            "broken lines": self.broken,
-        }
-        first = ", ".join(f"{n:,} {what}" for what, n in counts.items() if n) or "no lines"
-        last = ["stopped before the end; import the files again"] if self.stopped else []
-        return [first, *self.notes, *last]
-
 
 def import_results(
     db: Database, run_id: int, files: Sequence[Path], progress: Advance = lambda _: None

@@ -19,12 +19,12 @@ import pytest
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges import http
 from recjudge_tui.judges.http import (
-    CERTIFICATE_VARIABLES,
     Answer,
     Client,
     UnreachableError,
     broken,
 )
+from recjudge_tui.system import CERTIFICATE_VARIABLES
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving
 from tests.support.waiting import HANG_S, wait_until

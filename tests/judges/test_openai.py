@@ -8,7 +8,7 @@ from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import JudgeError, UsageError
 from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import make_judge
-from recjudge_tui.judges.servers import curl_command
+from recjudge_tui.prompting.trial import curl_command
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import Script, answer, completion, in_turn, serving
