@@ -364,18 +364,11 @@ def _varied_groups(values: FloatArray, codes: IntArray, groups: int) -> BoolArra
 
 def ranks_within(values: FloatArray, codes: IntArray) -> FloatArray:
     """Mean rank of each row among its group's rows, counted from 1."""
-    n = values.size
-    if n == 0:
-        return np.zeros(0)
-    order = np.lexsort((values, codes))
-    sorted_values, sorted_codes = values[order], codes[order]
-    new_group = np.r_[True, sorted_codes[1:] != sorted_codes[:-1]]
-    run_start = np.flatnonzero(new_group | np.r_[True, sorted_values[1:] != sorted_values[:-1]])
-    run_end = np.r_[run_start[1:], n]
-    group_start = np.maximum.accumulate(np.where(new_group, np.arange(n), 0))
-    middle = (run_start + run_end + 1) / 2 - group_start[run_start]
-    ranked = np.empty(n)
-    ranked[order] = np.repeat(middle, run_end - run_start)
+    levels, count = encode(values)
+    alike, _ = encode(codes * max(count, 1) + levels)
+    ties, size = np.bincount(alike), np.bincount(codes)
+    middle = np.cumsum(ties) - (ties - 1) / 2
+    ranked: FloatArray = middle[alike] - (np.cumsum(size) - size)[codes]
     return ranked
 
 

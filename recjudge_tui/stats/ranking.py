@@ -395,17 +395,17 @@ def _unbounded(pairs: PairCounts) -> str:
         return ""
     if not (wins | losses).any():
         return TIES_ONLY
-    weight = np.full((pairs.systems, pairs.systems), np.inf)
+    from scipy.sparse.csgraph import NegativeCycleError, bellman_ford
+
+    weight = np.zeros((pairs.systems, pairs.systems))
     weight[pairs.first[ties], pairs.second[ties]] = weight[pairs.second[ties], pairs.first[ties]] = 1
     weight[pairs.first[wins], pairs.second[wins]] = -1
     weight[pairs.second[losses], pairs.first[losses]] = -1
-    distance = np.zeros(pairs.systems)
-    for _ in range(pairs.systems):
-        shorter = np.minimum(distance, (distance[:, None] + weight).min(axis=0))
-        if (shorter == distance).all():
-            return TIES_CARRY
-        distance = shorter
-    return ""
+    try:
+        bellman_ford(weight, indices=0)
+    except NegativeCycleError:
+        return ""
+    return TIES_CARRY
 
 
 # ---- Bradley and Terry ------------------------------------------------------------------------------------------------
