@@ -35,12 +35,7 @@ class Bin(NamedTuple):
     accuracy: Estimate
 
 
-def reliability(
-    confidence: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    users: Ids,
-    bins: int = BINS,
-) -> list[Bin]:
+def reliability(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS) -> list[Bin]:
     """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each. `confidence`
     (n,) in 0..1, `correct` (n,) 0 or 1. An empty bin has n = 0 and undefined figures. Source: DeGroot and Fienberg
     1983. Raises ValueError for values out of range or arrays that do not match."""

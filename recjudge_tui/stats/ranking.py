@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import (
-    BoolArray,
-    FloatArray,
-    Ids,
-    IntArray,
-    as_floats,
-    encode,
-    ratio,
-    rows_of,
-)
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.hypotheses import Pair, PairTest, adjusted, direct_test, holm, users_needed
@@ -557,10 +548,7 @@ def _wald_p(value: float, error: float, users: int) -> float | None:
     return 2 * float(stdtr(users - 1, -abs(value) / error)) if error > _NO_ERROR else None
 
 
-def rating_intervals(
-    users: UserCounts,
-    fitted: BradleyTerry,
-) -> list[Interval]:
+def rating_intervals(users: UserCounts, fitted: BradleyTerry) -> list[Interval]:
     """The interval of each system's rating: Student's t with users - 1 degrees of freedom and the sandwich variance; none
     for a system without a rating."""
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]

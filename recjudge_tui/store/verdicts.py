@@ -13,7 +13,7 @@ from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.errors import UsageError
-from recjudge_tui.store.cases import of_several_occasions
+from recjudge_tui.store.cases import OF_SEVERAL_OCCASIONS
 from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import (
     about_systems,
@@ -34,13 +34,7 @@ from recjudge_tui.store.filters import (
     word_query,
 )
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
-from recjudge_tui.store.triage import (
-    DECISIONS,
-    TriageState,
-    triage_states,
-    verdict_entries,
-    verdict_row,
-)
+from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries, verdict_row
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -182,7 +176,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     sql = f"""
         SELECT v.id AS verdict_id, v.case_id, r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label,
           v.value, v.confidence, v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.flag_count,
-          c.user_id, c.system_a, c.system_b, c.context, c.served_at, {of_several_occasions("c")} AS several_occasions,
+          c.user_id, c.system_a, c.system_b, c.context, c.served_at, {OF_SEVERAL_OCCASIONS} AS several_occasions,
           ifnull((SELECT i.title FROM items i WHERE i.project_id = c.project_id AND i.item_id = c.item_id LIMIT 1),
             c.item_id) AS item,
           CASE WHEN v.flag_count = 0 THEN '' ELSE coalesce(
