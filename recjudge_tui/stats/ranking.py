@@ -221,7 +221,7 @@ def user_counts(
 # ---- Q and win rates --------------------------------------------------------------------------------------------------
 
 
-def system_intervals(users: UserCounts, figure: Figure, count_ties: CountTies = "half") -> list[Interval]:
+def system_intervals(users: UserCounts, figure: Figure, count_ties: CountTies) -> list[Interval]:
     """The interval of each system's Q or win rate against all its opponents, over the users who judged it."""
     record, _, system = users.of_systems()
     return _intervals(record, system, users.total.systems, figure, count_ties)

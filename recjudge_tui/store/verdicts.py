@@ -356,9 +356,9 @@ def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
     return label or ""
 
 
-def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
-    """Store the reader's override, or the verdict if accepted, as a label of the annotator `name`, in place of an earlier
-    one; returns the number of labels. Raises UsageError when the reader did neither, or `name` is another kind of rater."""
+def keep_as_label(db: Database, verdict_id: int, reader: str) -> int:
+    """Store the reader's override, or the verdict if accepted, as a label of the annotator LABELLED, in place of an
+    earlier one; returns the number of labels. Raises UsageError when the reader did neither, or the name is taken."""
     with db.transaction():
         sql = """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
                  JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?"""
@@ -369,7 +369,7 @@ def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELL
             raise UsageError(
                 "you have not decided on this verdict yet", next_step="Accept or override it first."
             )
-        rater = ensure_rater(db, own["project_id"], name, "annotator")
+        rater = ensure_rater(db, own["project_id"], LABELLED, "annotator")
         about = (rater, own["case_id"], own["aspect"], own["protocol"])
         put_verdict(db, about, (own["value"], own["label"]), "kept", note=f"from {reader}")
         return db.number("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater,))
