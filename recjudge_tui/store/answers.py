@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapp
 ]
 
 
-class AnswerRows(NamedTuple):
+@dataclass(frozen=True)
+class AnswerRows:
     """One question's answers, one row for each finished call and each judgement imported by order. `row`: the case's
     index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first; `value` is NaN
     if the call failed."""
