@@ -600,10 +600,8 @@ def test_a_change_between_two_runs_on_other_rows_of_the_same_users() -> None:
     good, truth, users = raters(users=60, rows=4, right=0.9)
     poor, other, _ = raters(users=60, rows=4, seed=2, right=0.2)
     found = agreement_change(RatedPair(good, truth, users), RatedPair(poor, other, users), THREE, "qwk")
-    assert (found.later, found.earlier) == (
-        ag.figure("qwk", good, truth, THREE),
-        ag.figure("qwk", poor, other, THREE),
-    )
+    now, before = (figure("qwk", *side, THREE) for side in ((good, truth), (poor, other)))
+    assert (found.later, found.earlier) == (now, before)
     assert 0 < (found.change.ci_low or 0) < (found.change.value or 0) < (found.change.ci_high or 0) <= 2
     # the order of the rows of one run says nothing about the other
     turn = np.roll(np.arange(users.size), 7)
