@@ -64,7 +64,7 @@ def _correlations(scores: Scores) -> Row:
 
     def ours() -> list[float | None]:
         return [
-            group_mean(method, rater[aspect], scores.truth[aspect], groups).value
+            group_mean(method, rater[aspect], scores.truth[aspect], groups)
             for groups in (everyone, scores.users, scores.pairs)
             for method in METHODS
             for rater in scores.raters.values()
@@ -126,7 +126,7 @@ def _from_database(path: Path, verdicts: int) -> Row:
             values = np.full((2, users.size), np.nan)
             values[0, judge.row], values[1, truth.row] = judge.value, truth.value
             for groups in (np.zeros(users.size, dtype=np.int64), users, pairs):
-                figures.append(group_mean("pearson", values[0], values[1], groups).value)
+                figures.append(group_mean("pearson", values[0], values[1], groups))
         return figures
 
     def theirs() -> list[float | None]:

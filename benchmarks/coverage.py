@@ -25,7 +25,7 @@ from recjudge_tui.reports.slices import FEWEST_USERS
 from recjudge_tui.reports.why import FEWEST_USERS as FEWEST_OF_THEME
 from recjudge_tui.reports.why import Argument, phrase_rows
 from recjudge_tui.stats.agreement import agreement_estimates, detection_estimates, label_scores
-from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.arrays import FloatArray, IntArray, none_if_nan
 from recjudge_tui.stats.calibration import calibration_error
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, Interval
@@ -38,14 +38,15 @@ from recjudge_tui.stats.hypotheses import (
     sign_test,
     user_means,
 )
-from recjudge_tui.stats.intervals import difference_of_means, mean_estimate, share_estimate
+from recjudge_tui.stats.intervals import SHARE, difference_of_means, mean_estimate, share_estimate
 from recjudge_tui.stats.planning import prediction_powered_mean
 from recjudge_tui.stats.ranking import (
     bradley_terry,
     controlled_ratings,
     neighbours,
-    outcome_estimates,
+    pair_intervals,
     pair_tests,
+    q_of,
     rating_intervals,
     user_counts,
 )
@@ -137,14 +138,13 @@ def figures(drawn: Sample) -> Ends:
     out |= {"recall of a label": marks["recall"], "F1 of a label": marks["f1"]}
     out |= {"macro F1": label_scores(a, b, user, LABELS).averages["macro"]["f1"]}
     seen = np.where(drawn.first < drawn.second, drawn.won, -drawn.won)
-    by_name = outcome_estimates(seen, user)
-    out |= {"win rate": by_name["win_rate"], "Q": by_name["q"]}
+    out |= {"win rate": mean_estimate((seen + 1) / 2, user, SHARE)}
     sure = 0.55 + 0.15 * a
     out |= {"calibration error": calibration_error(sure, (a == b).astype(float), user)}
     if user.max() < LARGE // 2:
         out |= {"PPI++": _powered(drawn)}
     ends: Ends = {name: (e.value, e.ci_low, e.ci_high) for name, e in out.items()}
-    return ends | {"rating": _rating(drawn)}
+    return ends | {"Q": _q(seen, user), "rating": _rating(drawn)}
 
 
 def _powered(drawn: Sample) -> Estimate:
@@ -155,12 +155,18 @@ def _powered(drawn: Sample) -> Estimate:
     ).powered
 
 
+def _q(seen: FloatArray, user: IntArray) -> Triple:
+    first = np.zeros(seen.size, dtype=np.int64)
+    counts = user_counts(first, first + 1, seen, user, 2)
+    ends = pair_intervals(counts, "q")[0][0]
+    return none_if_nan(float(q_of(counts.total.counts[0]))), ends.low, ends.high
+
+
 def _rating(drawn: Sample) -> Triple:
     counts = user_counts(drawn.first, drawn.second, drawn.won, drawn.user, 3)
     fitted = bradley_terry(counts.total, "half")
     ends: Interval = rating_intervals(counts, fitted)[0]
-    value = float(fitted.ratings[0])
-    return (None if math.isnan(value) else value), ends.low, ends.high
+    return none_if_nan(float(fitted.ratings[0])), ends.low, ends.high
 
 
 class Cell(NamedTuple):

@@ -23,7 +23,7 @@ from recjudge_tui.errors import NotFoundError, UsageError, check_known
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray, encode
 from recjudge_tui.stats.hypotheses import Pair, PairTest
 from recjudge_tui.stats.ranking import UserCounts, pair_tests, user_counts
-from recjudge_tui.store.answers import CallRows, judged_runs, load_answers, load_calls
+from recjudge_tui.store.answers import AnswerRows, CallRows, judged_runs, load_answers, load_calls
 from recjudge_tui.store.cases import selected_cases
 from recjudge_tui.store.prompts import finer_labels
 from recjudge_tui.store.raters import find_rater, rater_row
@@ -304,21 +304,12 @@ class BothOrders(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What single calls said on one question, one row each, and judgements imported by order; of each case the
-    rater's newest run counts. `row`: the case, its index in `cases`; `swapped`: system b was shown first; `value` as
-    in verdicts, NaN if the call failed; `run` and `call`: their ids, -1 and 0 if imported. `earlier`: how many about
-    earlier lists are left out."""
+class Answers(AnswerRows):
+    """What single calls said on one question; `earlier`: how many about earlier lists are left out."""
 
     project: Project
     question: Question
     cases: CaseColumns
-    row: IntArray
-    run: IntArray
-    sample: IntArray
-    swapped: BoolArray
-    value: FloatArray
-    call: IntArray
     earlier: int = 0
 
     def among(self, kept: BoolArray) -> Answers:
@@ -366,7 +357,7 @@ def answers(
     cases = project.db.kept((load_cases, project.id), partial(load_cases, project.db, project.id))
     every = load_answers(project.db, project.id, protocol, cases)
     order = sorted(every, key=lambda q: (q.aspect != OVERALL, q.aspect, rank_of(raters[q.rater])))
-    found = [Answers(project, question, cases, *every[question]) for question in order]
+    found = [Answers(**vars(every[q]), project=project, question=q, cases=cases) for q in order]
     if newest and cases.lifetimes is not None:
         for at, part in enumerate(found):
             here = in_generation(cases.lifetimes, part.row, newest_judged(cases.lifetimes, part.row))

@@ -147,14 +147,9 @@ _RUN = (
     ),
 )  # fmt: skip
 _NAMED = (
-    opt(
-        "--prompt",
-        "The prompt to use. Default: SAER's own for this kind of data.",
-        metavar="NAME[@VERSION]",
-        default="",
-    ),
+    opt("--prompt", "The prompt to use. Default: SAER's own for this kind of data.", metavar="NAME[@VERSION]", default=""),
     opt("--name new_rater", "The judge's name as a rater.", metavar="RATER", default=""),
-)
+)  # fmt: skip
 
 
 def _about(method: str) -> str:

@@ -60,10 +60,10 @@ def _confirm(yes: bool, question: str) -> None:
 def imports_undo(database: Database, import_id: int) -> None:
     undone = undo_import(database, import_id)
     both = (undone.removed, undone.kept)
-    removed, kept = (", ".join(f"{n:,} {what}" for what, n in counts.items() if n) for counts in both)
+    removed, kept = (", ".join(f"{n:,} {what}" for what, n in counts.items()) for counts in both)
     of = f"({undone.kind}, {undone.path})"
     narrate(f"import {undone.import_id} {of} undone; removed: {removed or 'nothing'}")
-    if undone.kept:
+    if kept:
         narrate(f"kept, because calls or labels refer to it: {kept}")
 
 

@@ -13,7 +13,7 @@ PREFIXES: dict[Variant, tuple[str, str]] = {
     "published": ("foreign:", "own:"),
     "unseen": ("foreign-unseen:", "own-unseen:"),
 }
-CORRECT, WRONG = -1.0, 1.0
+CORRECT = -1.0
 
 
 class AdversarialPair(NamedTuple):

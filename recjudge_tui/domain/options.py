@@ -54,12 +54,8 @@ READERS = Option(
     flag="--readers",
 )  # fmt: skip
 FINE = Option(
-    "fine",
-    bool,
-    "Keep finer labels apart; else each counts as the label that it rolls up to.",
-    False,
-    flag="--fine",
-)
+    "fine", bool, "Keep finer labels apart; else each counts as the label that it rolls up to.", False, flag="--fine",
+)  # fmt: skip
 TRUTH = Option(
     "truth", str, "Compare everyone with this rater. Default: all pairs of raters.", flag="--truth", metavar="RATER",
 )  # fmt: skip

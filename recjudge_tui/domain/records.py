@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from recjudge_tui.domain.annotation import AS_GIVEN
+from recjudge_tui.domain.annotation import AS_GIVEN, ItemFlag
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RaterKind
 from recjudge_tui.domain.scales import Scale
@@ -73,12 +73,6 @@ class Explanation(NamedTuple):
     served_at: str = ""
 
 
-class LabelFlag(NamedTuple):
-    item_id: str
-    issue: str
-    reason: str = ""
-
-
 class Game(NamedTuple):
     """One judgement of a pair in one order. `first`: which of the record's systems was shown first. `value` is 1 where
     `system_a` won, 0 for a tie, -1 where `system_b` won, None if the judgement failed."""
@@ -112,7 +106,7 @@ class Label(NamedTuple):
     context: str = ""
     served_at: str = ""
     note: str = ""
-    flags: tuple[LabelFlag, ...] = ()
+    flags: tuple[ItemFlag, ...] = ()
     task: str = ""
     case_id: int | None = None
     turned: bool = False

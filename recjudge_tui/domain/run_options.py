@@ -30,14 +30,6 @@ SAER_NAME = "saer"
 OCCASION_SETTINGS = ("contexts", "served_from", "served_to")
 
 
-def _any(_: ProtocolFacts) -> bool:
-    return True
-
-
-def _pairs(facts: ProtocolFacts) -> bool:
-    return facts.of_pairs
-
-
 def _lists(facts: ProtocolFacts) -> bool:
     return facts.unit != "explanation"
 
@@ -54,7 +46,7 @@ class RunOption(Option):
 
     rare: bool = True
     by_protocol: bool = False
-    taken_by: Callable[[ProtocolFacts], bool] = _any
+    taken_by: Callable[[ProtocolFacts], bool] = lambda _: True
     decides: Decides = "question"
 
     def is_taken_by(self, protocol: str) -> bool:
@@ -88,7 +80,7 @@ _DECLARED = (
     ),
     RunOption(
         "baseline", str, "Compare each system with this one only. Default: every pair of systems.",
-        decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=_pairs,
+        decides="cases", default="", flag="--baseline", metavar="SYS", taken_by=lambda facts: facts.of_pairs,
         label="baseline", placeholder="every pair", rare=False,
     ),
     *(
@@ -202,7 +194,7 @@ _DECLARED = (
     ),
     RunOption(
         "swap", bool, "Ask about each pair in both orders, to measure position bias.",
-        default=True, flag="--swap/--no-swap", taken_by=_pairs,
+        default=True, flag="--swap/--no-swap", taken_by=lambda facts: facts.of_pairs,
         details="In one order the tested system comes first and the baseline second; without a baseline it is drawn.",
         label="order", form_choices=(("both", "both orders"), ("one", "one order")),
     ),

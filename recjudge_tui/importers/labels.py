@@ -14,11 +14,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from recjudge_tui.domain.annotation import AS_GIVEN
+from recjudge_tui.domain.annotation import AS_GIVEN, ItemFlag
 from recjudge_tui.domain.made_lists import ADVERSARIAL, adversarial_pair
 from recjudge_tui.domain.material import CaseKind
 from recjudge_tui.domain.protocols import OVERALL, PROTOCOLS, ProtocolFacts, protocol_facts, with_unit
-from recjudge_tui.domain.records import Game, Label, LabelFlag
+from recjudge_tui.domain.records import Game, Label
 from recjudge_tui.domain.roles import RATER_KINDS
 from recjudge_tui.domain.scales import Scale, numbered, scale_of_text
 from recjudge_tui.domain.text import one_line, quantity
@@ -563,9 +563,9 @@ def _decided(label: Label, games: tuple[Game, ...]) -> Label:
     return label._replace(games=games, value=value, label=name, rule=rule)
 
 
-def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
+def _flags(text: str, line: int, notes: Notes) -> tuple[ItemFlag, ...]:
     """Parse a JSON array of objects, or `item:issue;item:issue`. Unreadable flags are noted; the label is kept."""
-    found: list[LabelFlag] = []
+    found: list[ItemFlag] = []
     text = "" if text in MISSING else text
     try:
         entries = json.loads(text, parse_int=str, parse_float=str) if text.startswith("[") else [text]
@@ -575,7 +575,7 @@ def _flags(text: str, line: int, notes: Notes) -> tuple[LabelFlag, ...]:
                     continue
                 item, _, issue = entry.rpartition(":")
                 entry = {"item_id": item, "issue": issue}
-            flag = LabelFlag(*(str(entry.get(name) or "").strip() for name in ("item_id", "issue", "reason")))
+            flag = ItemFlag(*(str(entry.get(name) or "").strip() for name in ("item_id", "issue", "reason")))
             "".join(flag).encode()
             if not flag.item_id or not flag.issue:
                 raise ValueError("a flag without item or issue")

@@ -161,19 +161,9 @@ def _write_sheet(tasks: TaskSet, target: Path | TextIO) -> None:
     columns = "task_id protocol rater number {} aspect question answers value note".format(
         " ".join(tasks.names)
     ).split()
+    whose = tasks.protocol, tasks.annotator
     rows = (
-        (
-            token,
-            tasks.protocol,
-            tasks.annotator,
-            number,
-            *texts.values(),
-            q.aspect,
-            q.question,
-            answers,
-            "",
-            "",
-        )
+        (token, *whose, number, *texts.values(), q.aspect, q.question, answers, "", "")
         for number, (token, texts) in enumerate(tasks.tasks.items(), start=1)
         for q in tasks.questions
         for answers in (" / ".join(answers_of(q)) or f"{q.low:g} to {q.high:g}",)

@@ -107,8 +107,7 @@ def lesson(project: Project, name: str, source: str, truth: str = "") -> Lesson:
             "no reader has overridden a verdict" if source == "overrides" else "no person has labelled a case"
         )
         raise UsageError(
-            f"{who} of {prompt.protocol}",
-            next_step="Label some first, or name the rater whose labels teach.",
+            f"{who} of {prompt.protocol}", next_step="Label some first, or name the rater whose labels teach."
         )
     verdicts, cases = chosen.ratings.verdicts, chosen.ratings.cases
     rater, protocol = max(given, key=lambda of: (sum(verdicts[q].row.size for q in given[of]), of))

@@ -27,8 +27,7 @@ from recjudge_tui.stats.agreement import Change, RatedPair, agreement_change, me
 from recjudge_tui.stats.arrays import FloatArray
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm_claims, sign_test
-from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, share_estimate
-from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.stats.intervals import ALL_EQUAL, AT_END, SHARE, mean_estimate, share_estimate
 from recjudge_tui.stats.registry import STATISTICS
 from recjudge_tui.store import ratings as rated
 from recjudge_tui.store.data import check_systems
@@ -275,7 +274,7 @@ def _figure(
     if name == _FAILURES:
         return share_estimate(values, users, level=level)
     here = ~np.isnan(values)
-    return outcome_estimates(2 * values[here] - 1, users[here], level=level)[_WINS] if here.any() else None
+    return mean_estimate(values[here], users[here], SHARE, level=level) if here.any() else None
 
 
 def _change_rows(made: Gate, level: float) -> Iterator[Row]:

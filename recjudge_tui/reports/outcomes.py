@@ -20,9 +20,9 @@ from recjudge_tui.shapes import Base, base, battles, scores
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import Estimate, join_notes, undefined
 from recjudge_tui.stats.hypotheses import sign_flip_test, user_means
-from recjudge_tui.stats.intervals import clopper_pearson, difference_of_means
+from recjudge_tui.stats.intervals import SHARE, clopper_pearson, difference_of_means, mean_estimate
 from recjudge_tui.stats.planning import FEWEST_EXPECTED, FEWEST_IMPRESSIONS, Arm, lift, two_proportions
-from recjudge_tui.stats.ranking import outcome_estimates
+from recjudge_tui.stats.ranking import NO_CASES
 from recjudge_tui.store.projects import Outcome, list_outcomes, unknown_outcome
 from recjudge_tui.store.ratings import Question, project_questions
 
@@ -192,9 +192,10 @@ def _of_pairs(chosen: Base, question: Question, outcome: Outcome) -> _Prediction
     if not here.any():
         return None
     seen = np.where(contests.a == first, contests.outcome, -contests.outcome)[here]
-    users, known = contests.user[here], ~np.isnan(seen)
-    figure = outcome_estimates(seen, users)["win_rate"]
-    return _Prediction(question, True, figure, sign_flip_test(user_means(seen[known], users[known])))
+    known = ~np.isnan(seen)
+    seen, users = seen[known], contests.user[here][known]
+    figure = mean_estimate((seen + 1) / 2, users, SHARE) if seen.size else undefined(NO_CASES)
+    return _Prediction(question, True, figure, sign_flip_test(user_means(seen, users)))
 
 
 def _of_lists(chosen: Base, question: Question, outcome: Outcome) -> _Prediction | None:

@@ -40,7 +40,7 @@ from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined
 from recjudge_tui.stats.hypotheses import holm, sign_flip_test, user_means
 from recjudge_tui.stats.intervals import mean_estimate, share_estimate
-from recjudge_tui.stats.ranking import Tally, tally
+from recjudge_tui.stats.ranking import tally
 from recjudge_tui.steps import Step
 from recjudge_tui.store import cases as stored
 from recjudge_tui.store import ratings as rating_store
@@ -223,9 +223,9 @@ def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
             if judged is not None and {system, opponent} <= set(judged.systems):
                 a, b = (judged.systems.index(name) for name in (system, opponent))
                 wins, ties, losses = (int(n) for n in judged.grid[a, b])
-                shown |= Tally(wins, ties, losses, int(judged.failed[a, b])).cells
-                shown |= {"position_ties": int(judged.position_ties[a, b])}
-            counts = tally(np.sign(alike.value)).cells
+                shown |= {"wins": wins, "ties": ties, "losses": losses, "n": wins + ties + losses}
+                shown |= {name: int(getattr(judged, name)[a, b]) for name in ("failed", "position_ties")}
+            counts = tally(np.sign(alike.value))
             rows += [who | {"counted": "verdicts"} | shown, who | {"counted": "calls"} | counts]
     about = definition("verdicts: both orders adjudicated; calls: each order by itself")
     title = f"Verdicts and calls: {chosen.selection.protocol}"

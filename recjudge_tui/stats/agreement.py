@@ -308,7 +308,7 @@ def figure(
     return none_if_nan(float(table.figures(stat, table.total)[0]))
 
 
-percent, qwk, ac2 = partial(figure, "percent"), partial(figure, "qwk"), partial(figure, "ac2")
+percent, ac2 = partial(figure, "percent"), partial(figure, "ac2")
 pearson, spearman, kendall = (partial(figure, stat) for stat in CORRELATIONS)
 
 
@@ -321,25 +321,14 @@ def _check_labels(values: FloatArray, labels: FloatArray) -> None:
 # ---- correlations inside groups ---------------------------------------------------------------------------------------
 
 
-class GroupMean(NamedTuple):
-    """Mean coefficient over the groups that have one; None without any."""
-
-    value: float | None
-    n: int
-    groups: int
-    groups_undefined: int
-
-
-def group_mean(method: str, a: npt.ArrayLike, b: npt.ArrayLike, groups: Ids) -> GroupMean:
-    """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each. Groups with a
-    constant side or fewer than two rows are left out and counted. Source: Zhang et al., LLMs as Evaluators for
+def group_mean(method: str, a: npt.ArrayLike, b: npt.ArrayLike, groups: Ids) -> float | None:
+    """Mean over groups, users or (user, item) pairs, of `method` (pearson, spearman, kendall) inside each; None if no group
+    has one. Groups with a constant side or fewer than two rows are left out. Source: Zhang et al., LLMs as Evaluators for
     Recommendation Explanations, 2024. Raises KeyError for an unknown method."""
     left, right, kept = complete(a, b)
-    codes, count = encode(rows_of(groups, kept))
-    values = GROUPED[method](left, right, codes, count)
+    values = GROUPED[method](left, right, *encode(rows_of(groups, kept)))
     defined = values[~np.isnan(values)]
-    mean = float(defined.mean()) if defined.size else None
-    return GroupMean(mean, left.size, count, count - defined.size)
+    return float(defined.mean()) if defined.size else None
 
 
 def grouped_pearson(a: FloatArray, b: FloatArray, codes: IntArray, groups: int) -> FloatArray:
@@ -364,18 +353,11 @@ def _varied_groups(values: FloatArray, codes: IntArray, groups: int) -> BoolArra
 
 def ranks_within(values: FloatArray, codes: IntArray) -> FloatArray:
     """Mean rank of each row among its group's rows, counted from 1."""
-    n = values.size
-    if n == 0:
-        return np.zeros(0)
-    order = np.lexsort((values, codes))
-    sorted_values, sorted_codes = values[order], codes[order]
-    new_group = np.r_[True, sorted_codes[1:] != sorted_codes[:-1]]
-    run_start = np.flatnonzero(new_group | np.r_[True, sorted_values[1:] != sorted_values[:-1]])
-    run_end = np.r_[run_start[1:], n]
-    group_start = np.maximum.accumulate(np.where(new_group, np.arange(n), 0))
-    middle = (run_start + run_end + 1) / 2 - group_start[run_start]
-    ranked = np.empty(n)
-    ranked[order] = np.repeat(middle, run_end - run_start)
+    levels, count = encode(values)
+    alike, _ = encode(codes * max(count, 1) + levels)
+    ties, size = np.bincount(alike), np.bincount(codes)
+    middle = np.cumsum(ties) - (ties - 1) / 2
+    ranked: FloatArray = middle[alike] - (np.cumsum(size) - size)[codes]
     return ranked
 
 
@@ -906,10 +888,7 @@ class Association(NamedTuple):
     note: str = ""
 
 
-def association(
-    a: Figures,
-    b: Figures,
-) -> Association:
+def association(a: Figures, b: Figures) -> Association:
     """Pearson's r of two figures over the systems that have both. p: permutation test (Pitman 1937), the share of all ways
     to assign the second figure to the systems in which r is at least as far from 0; above 8 systems 9,999 random ones.
     `p_normal`: Student's t with n - 2 degrees of freedom. Interval, from four systems on and where |r| < 1: Fisher (1915),

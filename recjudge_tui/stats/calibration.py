@@ -35,12 +35,7 @@ class Bin(NamedTuple):
     accuracy: Estimate
 
 
-def reliability(
-    confidence: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    users: Ids,
-    bins: int = BINS,
-) -> list[Bin]:
+def reliability(confidence: npt.ArrayLike, correct: npt.ArrayLike, users: Ids, bins: int = BINS) -> list[Bin]:
     """Bins of equal width over 0..1 with the mean confidence and the share of correct verdicts in each. `confidence`
     (n,) in 0..1, `correct` (n,) 0 or 1. An empty bin has n = 0 and undefined figures. Source: DeGroot and Fienberg
     1983. Raises ValueError for values out of range or arrays that do not match."""
@@ -148,16 +143,10 @@ def isotonic(confidence: FloatArray, correct: FloatArray) -> Map | None:
     right or all wrong."""
     if correct.all() or not correct.any():
         return None
+    from scipy.optimize import isotonic_regression
+
     points, place = np.unique(confidence, return_inverse=True)
-    weight = np.bincount(place.reshape(-1)).astype(np.float64)
+    weight = np.bincount(place.reshape(-1))
     means = np.bincount(place.reshape(-1), weights=correct) / weight
-    blocks: list[tuple[float, float, int]] = []
-    for mean, mass in zip(means.tolist(), weight.tolist(), strict=True):
-        width = 1
-        while blocks and blocks[-1][0] >= mean:
-            before, before_mass, before_width = blocks.pop()
-            mean = (before * before_mass + mean * mass) / (before_mass + mass)
-            mass, width = mass + before_mass, width + before_width
-        blocks.append((mean, mass, width))
-    heights = np.repeat([block[0] for block in blocks], [block[2] for block in blocks])
+    heights = isotonic_regression(means, weights=weight).x
     return lambda values: np.interp(values, points, heights)

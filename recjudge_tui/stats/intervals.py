@@ -253,12 +253,7 @@ def sums_by_user(columns: FloatArray, codes: IntArray, users: int) -> FloatArray
 
 
 def ratio_of_sums(
-    above: npt.ArrayLike,
-    below: npt.ArrayLike,
-    users: Ids,
-    bounds: Bounds | None = None,
-    *,
-    level: float = LEVEL,
+    above: npt.ArrayLike, below: npt.ArrayLike, users: Ids, *, level: float = LEVEL
 ) -> Estimate:
     """sum(above) / sum(below) over rows (n,) with its interval; rows with NaN are left out, users with 0 below too."""
     upper, lower = as_floats(above), as_floats(below)
@@ -266,7 +261,7 @@ def ratio_of_sums(
     codes, count = encode(rows_of(users, kept))
     sums = sums_by_user(np.stack([upper[kept], lower[kept], np.ones(int(kept.sum()))]), codes, count)
     top, bottom, n = sums[sums[:, 1] != 0].T
-    return ratios(UserSums(top, bottom, n, np.zeros(n.size, dtype=np.int64)), 1, bounds, level)[0]
+    return ratios(UserSums(top, bottom, n, np.zeros(n.size, dtype=np.int64)), 1, level=level)[0]
 
 
 def group_means(

@@ -272,11 +272,7 @@ def _wald(
     return low, high
 
 
-def _mean_alone(
-    values: FloatArray,
-    users: Ids,
-    scale: Bounds | None,
-) -> Estimate:
+def _mean_alone(values: FloatArray, users: Ids, scale: Bounds | None) -> Estimate:
     return mean_estimate(values, users, scale) if values.size else undefined("no verdicts")
 
 
@@ -425,10 +421,7 @@ class TwoProportions(NamedTuple):
     note: str = ""
 
 
-def lift(
-    a: Arm,
-    b: Arm,
-) -> Estimate:
+def lift(a: Arm, b: Arm) -> Estimate:
     """Relative lift of a over b, rate_a / rate_b - 1, with the log interval of Katz et al. (1978, Biometrics 34:469):
     exp(ln(rate_a / rate_b) ± z sqrt(1/x_a - 1/n_a + 1/x_b - 1/n_b)) - 1 for x clicks of n independent impressions.
     Undefined if b has no click; no interval if a has none."""

@@ -10,24 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, groupby, pairwise, product
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from recjudge_tui.stats.arrays import (
-    BoolArray,
-    FloatArray,
-    Ids,
-    IntArray,
-    as_floats,
-    encode,
-    none_if_nan,
-    ratio,
-    rows_of,
-)
-from recjudge_tui.stats.defaults import ALPHA, LEVEL
-from recjudge_tui.stats.estimate import Estimate, Interval, undefined
+from recjudge_tui.stats.arrays import BoolArray, FloatArray, Ids, IntArray, as_floats, encode, ratio, rows_of
+from recjudge_tui.stats.defaults import ALPHA
+from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.hypotheses import Pair, PairTest, adjusted, direct_test, holm, users_needed
 from recjudge_tui.stats.intervals import ALL_EQUAL, ONE_USER, SHARE, UserSums, ratios, t_quantile
 
@@ -74,32 +64,15 @@ TIES_CARRY = f"too few wins among many ties: {_NO_FIT}"
 # ---- counts -----------------------------------------------------------------------------------------------------------
 
 
-class Tally(NamedTuple):
-    """Counts of one system's outcomes; `failed` is not in n."""
-
-    wins: int
-    ties: int
-    losses: int
-    failed: int = 0
-
-    @property
-    def n(self) -> int:
-        return self.wins + self.ties + self.losses
-
-    @property
-    def cells(self) -> dict[str, object]:
-        """The counts and n by name."""
-        return {**self._asdict(), "n": self.n}
-
-
-def tally(outcomes: npt.ArrayLike) -> Tally:
-    """Counts of 1, 0, -1 and NaN. Raises ValueError for any other value."""
+def tally(outcomes: npt.ArrayLike) -> dict[str, int]:
+    """The numbers of `wins`, `ties`, `losses` and `failed` outcomes (1, 0, -1 and NaN), and `n` without failed ones. Raises
+    ValueError for any other value."""
     array = as_floats(outcomes)
     wins, ties, losses = (int((array == value).sum()) for value in (1, 0, -1))
-    counts = Tally(wins, ties, losses, int(np.isnan(array).sum()))
-    if counts.n + counts.failed != array.size:
+    failed, n = int(np.isnan(array).sum()), wins + ties + losses
+    if n + failed != array.size:
         raise ValueError("an outcome is 1 (win), 0 (tie), -1 (loss) or missing")
-    return counts
+    return {"wins": wins, "ties": ties, "losses": losses, "failed": failed, "n": n}
 
 
 def _win_rate_parts(count_ties: CountTies) -> FloatArray:
@@ -248,28 +221,28 @@ def user_counts(
 # ---- Q and win rates --------------------------------------------------------------------------------------------------
 
 
-def system_intervals(users: UserCounts, figure: Figure, count_ties: CountTies = "half") -> list[Interval]:
+def system_intervals(users: UserCounts, figure: Figure, count_ties: CountTies) -> list[Interval]:
     """The interval of each system's Q or win rate against all its opponents, over the users who judged it."""
     record, _, system = users.of_systems()
-    return _intervals(record, system, users.total.systems, figure, LEVEL, count_ties)
+    return _intervals(record, system, users.total.systems, figure, count_ties)
 
 
 def pair_intervals(
-    users: UserCounts, figure: Figure, level: float = LEVEL, count_ties: CountTies = "half"
+    users: UserCounts, figure: Figure, count_ties: CountTies = "half"
 ) -> list[tuple[Interval, Interval]]:
     """The interval of each pair's figure, seen from the pair's first and from its second system."""
     record, _, pair = users.of_pairs()
     pairs = users.total.first.size
-    sides = (_intervals(side, pair, pairs, figure, level, count_ties) for side in (record, record[:, ::-1]))
+    sides = (_intervals(side, pair, pairs, figure, count_ties) for side in (record, record[:, ::-1]))
     return list(zip(*sides, strict=True))
 
 
 def _intervals(
-    record: FloatArray, thing: IntArray, things: int, figure: Figure, level: float, count_ties: CountTies
+    record: FloatArray, thing: IntArray, things: int, figure: Figure, count_ties: CountTies
 ) -> list[Interval]:
     above, below = (_Q_PARTS if figure == "q" else _win_rate_parts(count_ties)) @ record.T
     some = below > 0
-    shares = ratios(UserSums(above[some], below[some], below[some], thing[some]), things, SHARE, level)
+    shares = ratios(UserSums(above[some], below[some], below[some], thing[some]), things, SHARE)
     intervals = []
     for share in shares:
         low, high, note = share.ci_low, share.ci_high, share.note
@@ -280,26 +253,6 @@ def _intervals(
             note = "" if lost else "no interval: never lost or tied"
         intervals.append(Interval(low, high, note))
     return intervals
-
-
-def outcome_estimates(
-    outcomes: npt.ArrayLike, users: Ids, *, level: float = LEVEL, count_ties: CountTies = "half"
-) -> dict[str, Estimate]:
-    """`q` and `win_rate` of one system, with intervals over users."""
-    array = as_floats(outcomes)
-    counts = tally(array)
-    if counts.n == 0:
-        return {"q": undefined(NO_CASES), "win_rate": undefined(NO_CASES)}
-    opponents = np.ones(array.size, dtype=np.int64)
-    met = user_counts(np.zeros_like(opponents), opponents, array, users, 2)
-    parts = np.array(counts[:3], dtype=np.float64)
-    values = {"q": (q_of(parts), NEVER_LOST), "win_rate": (win_rate_of(parts, count_ties), ALL_TIES)}
-    out: dict[str, Estimate] = {}
-    for name, (value, reason) in values.items():
-        ends = pair_intervals(met, "q" if name == "q" else "win_rate", level, count_ties)[0][0]
-        found = Estimate(none_if_nan(float(value)), ends.low, ends.high, counts.n, note=ends.note or reason)
-        out[name] = undefined(reason, counts.n) if found.value is None else replace(found, note=ends.note)
-    return out
 
 
 # ---- which systems can be rated ---------------------------------------------------------------------------------------
@@ -395,17 +348,17 @@ def _unbounded(pairs: PairCounts) -> str:
         return ""
     if not (wins | losses).any():
         return TIES_ONLY
-    weight = np.full((pairs.systems, pairs.systems), np.inf)
+    from scipy.sparse.csgraph import NegativeCycleError, bellman_ford
+
+    weight = np.zeros((pairs.systems, pairs.systems))
     weight[pairs.first[ties], pairs.second[ties]] = weight[pairs.second[ties], pairs.first[ties]] = 1
     weight[pairs.first[wins], pairs.second[wins]] = -1
     weight[pairs.second[losses], pairs.first[losses]] = -1
-    distance = np.zeros(pairs.systems)
-    for _ in range(pairs.systems):
-        shorter = np.minimum(distance, (distance[:, None] + weight).min(axis=0))
-        if (shorter == distance).all():
-            return TIES_CARRY
-        distance = shorter
-    return ""
+    try:
+        bellman_ford(weight, indices=[0])
+    except NegativeCycleError:
+        return ""
+    return TIES_CARRY
 
 
 # ---- Bradley and Terry ------------------------------------------------------------------------------------------------
@@ -595,10 +548,7 @@ def _wald_p(value: float, error: float, users: int) -> float | None:
     return 2 * float(stdtr(users - 1, -abs(value) / error)) if error > _NO_ERROR else None
 
 
-def rating_intervals(
-    users: UserCounts,
-    fitted: BradleyTerry,
-) -> list[Interval]:
+def rating_intervals(users: UserCounts, fitted: BradleyTerry) -> list[Interval]:
     """The interval of each system's rating: Student's t with users - 1 degrees of freedom and the sandwich variance; none
     for a system without a rating."""
     out = [Interval(None, None, note) for note in fitted.connectivity.notes]

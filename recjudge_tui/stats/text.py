@@ -245,8 +245,8 @@ _SAID_LONGER = 0.9
 _SHORTEST_WORD = 3
 
 
-def phrases(text: str, stop: Collection[str], longest: int = LONGEST) -> set[str]:
-    """The phrases of 1 to `longest` neighbouring words of a text, in lower case. None begins or ends with a word of `stop`
+def phrases(text: str, stop: Collection[str]) -> set[str]:
+    """The phrases of 1 to LONGEST neighbouring words of a text, in lower case. None begins or ends with a word of `stop`
     or a number; a single word has at least three letters (two in scripts without spaces)."""
     words = plain_words(text, resolve("auto", text))
     edge = [word in stop or not any(map(str.isalpha, word)) for word in words]
@@ -256,7 +256,7 @@ def phrases(text: str, stop: Collection[str], longest: int = LONGEST) -> set[str
             continue
         if len(word) >= (_SHORTEST_WORD if word.isascii() else 2):
             found.add(word)
-        for end in range(start + 1, min(start + longest, len(words))):
+        for end in range(start + 1, min(start + LONGEST, len(words))):
             if not edge[end]:
                 found.add(" ".join(words[start : end + 1]))
     return found

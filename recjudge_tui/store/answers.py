@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.run import Reading, RunSettings
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
-from recjudge_tui.store.cases import of_several_occasions
+from recjudge_tui.store.cases import OF_SEVERAL_OCCASIONS
 from recjudge_tui.store.database import Database, StoredRow, read_cell
 from recjudge_tui.store.ratings import NO_VALUE, CaseColumns, Question, columns_of, placed, project_raters
 from recjudge_tui.store.runs import stored_runs
@@ -22,7 +23,8 @@ _ANSWER = [(name, "i8") for name in ("rater", "run", "case_id", "sample", "swapp
 ]
 
 
-class AnswerRows(NamedTuple):
+@dataclass(frozen=True)
+class AnswerRows:
     """One question's answers, one row for each finished call and each judgement imported by order. `row`: the case's
     index in CaseColumns; `run` and `call`: ids, -1 and 0 if imported; `swapped`: system b was shown first; `value` is NaN
     if the call failed."""
@@ -240,7 +242,7 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
     ]
     # `rater_id > 0` is always true: it makes SQLite use the index of questions
     sql = f"""SELECT a.case_id, c.user_id, c.item_id, c.system_a, c.system_b, a.value, b.value, a.label, b.label, a.id, b.id,
-          c.context, c.served_at, {of_several_occasions("c")}
+          c.context, c.served_at, {OF_SEVERAL_OCCASIONS}
         FROM {tables[0]} a JOIN cases c ON c.id = a.case_id
         JOIN {tables[1]} b ON b.rater_id = :rater_b AND b.case_id = a.case_id AND b.aspect = :aspect_b
           AND b.protocol = :protocol_b
@@ -260,16 +262,11 @@ def changed_cases(db: Database, first: Answered, second: Answered, ids: Sequence
 
 def judged_runs(db: Database, rater_id: int, protocol: str, run_id: int | None = None) -> list[StoredRow]:
     """The rater's runs of a protocol with verdicts as in `run_row`, oldest first; with `run_id`, that run only."""
-    return [
-        run
-        for run in stored_runs(db, rater_id=rater_id)
-        if run["protocol"] == protocol
-        and run_id in (None, run["id"])
-        and any(
-            db.any(f"SELECT 1 FROM {table} WHERE run_id = ?", (run["id"],))
-            for table in ("verdicts", "superseded_verdicts")
-        )
-    ]
+    sql = """SELECT id FROM runs ru WHERE rater_id = ?1 AND protocol = ?2 AND ifnull(?3, id) = id AND (
+               EXISTS (SELECT 1 FROM verdicts WHERE run_id = ru.id)
+               OR EXISTS (SELECT 1 FROM superseded_verdicts WHERE run_id = ru.id))"""
+    judged = db.column(sql, (rater_id, protocol, run_id))
+    return [run for run in stored_runs(db, rater_id=rater_id) if run["id"] in judged]
 
 
 def cases_by_run(db: Database, project_id: int, protocol: str, aspect: str) -> list[RunCases]:
@@ -308,8 +305,7 @@ def runs_that_read(db: Database, project_id: int, protocol: str) -> list[ReadRun
 
 
 def answers_read(db: Database, run_id: int) -> list[StoredRow]:
-    """Everything that a run answered about texts, in the order of its calls: case_id and order of the text, aspect, value
-    (seen from system a) and text."""
+    """Everything that a run answered about texts, in the order of its calls; `value` is seen from system a."""
     sql = """SELECT k.case_id, k.list_order AS "order", a.aspect, a.value, a.reasoning AS text
              FROM calls k JOIN answers a ON a.call_id = k.id
              WHERE k.run_id = ? AND k.state = 'done' ORDER BY k.id, a.id"""

@@ -192,8 +192,7 @@ def imported_case(db: Database, row: StoredRow) -> tuple[UserView, Slates, Expla
     known = row["explanation_id"] is not None
     explanation = explanation_view(db, project, row["explanation_id"]) if known else None
     history = read_history(db, project, row["user_id"])
-    events = history.within("", "", _RECENT_EVENTS, before=occasion.served_at, occasion=occasion)[
-        :_RECENT_EVENTS
-    ]
-    user = UserView(user_id=row["user_id"], attributes=history.attributes, history=tuple(events))
+    events = history.within("", "", _RECENT_EVENTS, before=occasion.served_at, occasion=occasion)
+    newest = tuple(events[:_RECENT_EVENTS])
+    user = UserView(user_id=row["user_id"], attributes=history.attributes, history=newest)
     return user, slates, explanation

@@ -72,13 +72,10 @@ def occasion_condition(
     return " AND ".join(clauses), parameters
 
 
-def of_several_occasions(table: str) -> str:
-    """A condition on a row of `table` (cases, under this name): the same systems have lists or texts for its user on
-    another occasion, too."""
-    return f"""EXISTS (SELECT 1 FROM cases other WHERE other.project_id = {table}.project_id AND other.kind = {table}.kind
-      AND other.user_id = {table}.user_id AND other.system_a = {table}.system_a AND other.system_b = {table}.system_b
-      AND other.item_id = {table}.item_id
-      AND (other.context, other.served_at) <> ({table}.context, {table}.served_at))"""
+# a condition on the case `c`: the same systems have lists or texts for its user on another occasion, too
+OF_SEVERAL_OCCASIONS = """EXISTS (SELECT 1 FROM cases other WHERE other.project_id = c.project_id AND other.kind = c.kind
+  AND other.user_id = c.user_id AND other.system_a = c.system_a AND other.system_b = c.system_b
+  AND other.item_id = c.item_id AND (other.context, other.served_at) <> (c.context, c.served_at))"""
 
 
 def known_occasions(db: Database, project_id: int) -> tuple[bool, bool]:
@@ -410,8 +407,7 @@ def label_columns(db: Database, project_id: int, case_id: int) -> dict[str, str]
 
 
 def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[StoredRow]:
-    """Cases and their number of verdicts. Columns: case_id, kind, user_id, item_id, system_a, system_b, context,
-    served_at, verdicts."""
+    """Cases and their number of `verdicts`."""
     sql = """SELECT c.id AS case_id, c.kind, c.user_id, c.item_id, c.system_a, c.system_b, c.context, c.served_at,
                (SELECT count(*) FROM verdicts v WHERE v.case_id = c.id) AS verdicts
              FROM cases c WHERE c.project_id = ? ORDER BY c.id LIMIT ?"""
@@ -421,8 +417,8 @@ def list_cases(db: Database, project_id: int, limit: int | None = None) -> list[
 def showable_case(
     db: Database, project_id: int, kind: CaseKind, direction: Direction = "first", case_id: int = 0
 ) -> StoredRow | None:
-    """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`. Columns: id,
-    user_id, item_id, system_a, system_b, context, served_at. None when there is no such case."""
+    """A case of this kind with known lists or text: the first one, or the one at, after or before `case_id`; None if there
+    is none."""
     sql = f"""SELECT id, user_id, item_id, system_a, system_b, context, served_at FROM cases
               WHERE project_id = :project AND kind = :kind AND {_SHOWABLE[kind]} {_STEPS[direction]} LIMIT 1"""
     return db.row(sql, {"project": project_id, "kind": kind, "case": case_id})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from recjudge_tui.domain.occasions import NO_OCCASION, Occasion, OccasionFilter
@@ -91,13 +92,8 @@ def current_slates(db: Database, project_id: int) -> dict[str, list[CurrentSlate
 
 def newest_slates(db: Database, project_id: int) -> dict[str, dict[str, CurrentSlate]]:
     """user_id -> system -> the list that was served last (of equal times, that of the last context by name)."""
-    return {
-        user: {
-            slate.system: slate
-            for slate in sorted(slates, key=lambda s: (s.occasion.served_at, s.occasion.context))
-        }
-        for user, slates in current_slates(db, project_id).items()
-    }
+    of_users, order = current_slates(db, project_id), attrgetter("occasion.served_at", "occasion.context")
+    return {user: {s.system: s for s in sorted(slates, key=order)} for user, slates in of_users.items()}
 
 
 def shown_event_counts(db: Database, project_id: int, days: int, until: str) -> dict[str, int]:
@@ -127,13 +123,8 @@ def event_counts(db: Database, project_id: int) -> dict[str, int]:
 
 def repeated_events(db: Database, project_id: int) -> int:
     """How many of the stored events that judges may see are also in another import."""
-    if (
-        db.number(
-            "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL",
-            (project_id,),
-        )
-        < 2
-    ):
+    sql = "SELECT count(*) FROM imports WHERE project_id = ? AND kind = 'events' AND undone_at IS NULL"
+    if db.number(sql, (project_id,)) < 2:
         return 0
     stored = sum(event_counts(db, project_id).values())
     return stored - db.number(f"SELECT count(*) FROM ({shown_events('?')})", (project_id,))

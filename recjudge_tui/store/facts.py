@@ -47,9 +47,9 @@ def disagreement_in(column: str = "v.protocol") -> str:
     return _by_protocol(column, {f.name: f.disagreement for f in PROTOCOLS.values()}, usual)
 
 
-def width(column: str = "v.protocol") -> str:
-    """The highest value minus the lowest one."""
-    return _by_protocol(column, {f.name: f.high - f.low for f in PROTOCOLS.values()}, 2.0)
+def width() -> str:
+    """The highest value minus the lowest one, of the protocol in `v.protocol`."""
+    return _by_protocol("v.protocol", {f.name: f.high - f.low for f in PROTOCOLS.values()}, 2.0)
 
 
 def apart() -> str:

@@ -136,8 +136,7 @@ def import_of_path(db: Database, project_id: int, kind: ImportKind, path: str, b
 
 
 def list_imports(db: Database, project_id: int | None = None) -> list[StoredRow]:
-    """Imports, newest last: id, project, kind, layout, path, sha256, rows_read, rows_stored, rows_skipped,
-    warnings (a JSON array of texts), created_at, undone_at."""
+    """Imports with their project's name, newest last; `warnings` is a JSON array of texts."""
     sql = """SELECT i.id, p.name AS project, i.kind, i.layout, i.path, i.sha256, i.rows_read, i.rows_stored,
                i.rows_skipped, i.warnings, i.created_at, i.undone_at
              FROM imports i JOIN projects p ON p.id = i.project_id WHERE ifnull(?, i.project_id) = i.project_id
@@ -169,14 +168,8 @@ def undo_import(db: Database, import_id: int) -> UndoneImport:
         for what in _CONTENT if row["kind"] in (*_CONTENT, "labels") else ():
             removed[what], kept[what] = _remove_content(db, row["project_id"], import_id, what)
         db.execute("UPDATE imports SET undone_at = ? WHERE id = ?", (now(), import_id))
-    return UndoneImport(
-        import_id,
-        row["project"],
-        row["kind"],
-        row["path"],
-        {what: count for what, count in removed.items() if count},
-        {what: count for what, count in kept.items() if count},
-    )
+    removed, kept = ({what: n for what, n in counts.items() if n} for counts in (removed, kept))
+    return UndoneImport(import_id, row["project"], row["kind"], row["path"], removed, kept)
 
 
 # kind -> its table, and the columns of a case that refer to it
@@ -507,11 +500,9 @@ def add_verdicts(target: Target, given: Sequence[tuple[int, int, Label]]) -> lis
             rows = db.tuples(sql, (rater, json.dumps(judged)))
             seen.update({(rater, case, aspect): tuple(stored) for case, aspect, *stored in rows})
     outcomes: list[int | Clash] = []
-    verdicts, games, flags = (
-        list[tuple[object, ...]](),
-        list[tuple[object, ...]](),
-        list[tuple[object, ...]](),
-    )
+    verdicts: list[tuple[object, ...]] = []
+    games: list[tuple[object, ...]] = []
+    flags: list[tuple[object, ...]] = []
     # the write lock is held, so nobody else takes these ids
     at = db.number("SELECT ifnull(max(id), 0) + 1 FROM verdicts")
     for rater, case, label in given:

@@ -232,14 +232,10 @@ def reveal_tasks(db: Database, task_ids: Iterable[int]) -> None:
     """Mark tasks as revealed: their own verdicts can no longer change. Raises UsageError for an open task."""
     wanted = json.dumps(list(task_ids))
     with db.transaction():
-        if db.value(
-            """SELECT count(*) FROM annotation_tasks
-               WHERE id IN (SELECT value FROM json_each(?)) AND state = 'open'""",
-            (wanted,),
-        ):
+        these = "id IN (SELECT value FROM json_each(?))"
+        if db.any(f"SELECT 1 FROM annotation_tasks WHERE {these} AND state = 'open'", (wanted,)):
             raise UsageError("other verdicts are shown after you have given your own")
-        sql = """UPDATE annotation_tasks SET revealed_at = ?
-                 WHERE id IN (SELECT value FROM json_each(?)) AND revealed_at IS NULL"""
+        sql = f"UPDATE annotation_tasks SET revealed_at = ? WHERE {these} AND revealed_at IS NULL"
         db.execute(sql, (now(), wanted))
 
 
@@ -296,8 +292,7 @@ def other_verdicts(db: Database, task_id: int) -> list[StoredRow]:
 
 
 def votes(db: Database, project_id: int, protocol: str) -> list[StoredRow]:
-    """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater: case_id, user_id, rater_id,
-    aspect, value, label, note, system_a and system_b."""
+    """All verdicts of annotators on finished tasks of the protocol, by case, aspect and rater."""
     sql = """SELECT t.case_id, c.user_id, t.rater_id, v.aspect, v.value, v.label, v.note,
                c.system_a, c.system_b
              FROM annotation_tasks t JOIN raters r ON r.id = t.rater_id AND r.kind = 'annotator'

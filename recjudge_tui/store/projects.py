@@ -138,7 +138,6 @@ class DataCounts(NamedTuple):
     events: int
     held_out: int
     labellers: dict[str, int]
-    imports: int
 
     @property
     def labels(self) -> int:
@@ -156,7 +155,7 @@ def data_counts(db: Database, project_id: int) -> DataCounts:
     occasions = db.only(sql, {"project": project_id})
     return DataCounts(
         **dict(occasions),
-        **named_cells(counts, ("explanations", "events", "imports")),
+        **named_cells(counts, ("explanations", "events")),
         items_described=counts["items"],
         systems=tuple(sorted(known_systems(db, project_id))),
         lists=counts["slates"],

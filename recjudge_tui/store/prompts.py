@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from recjudge_tui.config_file import lines_of_keys
 from recjudge_tui.domain.domains import SHIPPED, Domain
 from recjudge_tui.domain.prompt import Prompt
 from recjudge_tui.domain.text import quantity
@@ -331,14 +332,9 @@ def domain_names() -> tuple[str, ...]:
 
 def _line(text: str, place: str, what: str) -> int:
     """The line of the word or field at fault, or of its table if it is missing."""
-    word = _WORD.search(what)
-    keys = [word["name"] if word else place.rpartition(".")[2], r"\[\s*words\s*\]"]
-    for key in keys:
-        pattern = key if key.startswith(r"\[") else rf"[\"']?{re.escape(key)}[\"']?\s*="
-        begins = re.search(rf"^\s*{pattern}", text, re.M)
-        if begins:
-            return text.count("\n", 0, begins.end()) + 1
-    return 1
+    word, lines = _WORD.search(what), lines_of_keys(text)
+    key = word["name"] if word else place.rpartition(".")[2]
+    return next((line for known, line in lines.items() if known[-1] == key), lines.get(("words",), 1))
 
 
 def _files() -> dict[str, Path]:

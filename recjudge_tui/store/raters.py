@@ -154,8 +154,7 @@ class DerivedVerdict(NamedTuple):
 
 
 def input_verdicts(db: Database, rater_ids: Sequence[int]) -> list[StoredRow]:
-    """All verdicts of these raters, by case and aspect: rater_id, case_id, case_kind, aspect, protocol, value (None if it
-    failed) and label."""
+    """All verdicts of these raters, by case and aspect; `value` is None if it failed."""
     sql = """SELECT v.rater_id, v.case_id, c.kind AS case_kind, v.aspect, v.protocol, v.value, v.label
              FROM verdicts v JOIN cases c ON c.id = v.case_id
              WHERE v.rater_id IN (SELECT value FROM json_each(?)) ORDER BY v.case_id, v.aspect, v.protocol"""

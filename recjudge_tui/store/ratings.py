@@ -171,16 +171,16 @@ def load_cases(db: Database, project_id: int) -> CaseColumns:
     )
 
 
-def newest_lists(ratings: Ratings, generation: int | None = None) -> Ratings:
+def newest_lists(ratings: Ratings) -> Ratings:
     """The verdicts of each question on the newest lists that its rater judged, and on lists that were current at the same
-    time; `earlier` counts the rest. With `generation`, the verdicts on the lists that were current then."""
+    time; `earlier` counts the rest."""
     cases = ratings.cases
     kept, earlier = {}, {}
     for question, every in ratings.verdicts.items():
         verdicts = of_selection(cases, every)
         if cases.lifetimes is not None:
             # the newest lists are the same with and without a selection
-            newest = newest_judged(cases.lifetimes, every.row) if generation is None else generation
+            newest = newest_judged(cases.lifetimes, every.row)
             here = in_generation(cases.lifetimes, verdicts.row, newest)
             replaced = int((cases.lifetimes.until[verdicts.row[here]] != NEVER).sum())
             if replaced or not here.all():
@@ -553,18 +553,15 @@ def load_flags(
         asked[protocol] = {folded(i.name): i.name for prompt in prompts for i in prompt.issues}
     names = {kind: name for by_kind in asked.values() for kind, name in by_kind.items()}
     depths, tasks, given = {}, {}, {}
+    rows_of_cases = {case: row for row, case in enumerate(cases.ids.tolist())}
     for question, rater in raters.items():
         depths[question], tasks[question] = _depths(db, cases, rater, question.protocol)
-        given[question] = _flags(db, cases, rater, question.protocol)
+        given[question] = _flags(db, rows_of_cases, rater, question.protocol)
         for _, _, issue, _ in given[question]:
             names.setdefault(folded(issue), " ".join(issue.split()))
-    items, places = _items(
-        db,
-        project_id,
-        cases,
-        np.max([np.zeros(cases.ids.size, dtype=np.int64), *depths.values()], axis=0),
-        {flag[:2] for flags in given.values() for flag in flags},
-    )
+    deepest = np.max([np.zeros(cases.ids.size, dtype=np.int64), *depths.values()], axis=0)
+    flagged = {flag[:2] for flags in given.values() for flag in flags}
+    items, places = _items(db, project_id, cases, deepest, flagged)
     kinds = {kind: at for at, kind in enumerate(names)}
     of = {}
     for question, flags in given.items():
@@ -605,7 +602,9 @@ def _depths(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> tu
     return depth, bool(columns["task"].any())
 
 
-def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> list[tuple[int, str, str, int]]:
+def _flags(
+    db: Database, rows_of_cases: Mapping[int, int], rater: Rater, protocol: str
+) -> list[tuple[int, str, str, int]]:
     """(case's index, item, issue, whether refuted). Flags of answers belong to calls of the verdict's run, those of people
     to the verdict."""
     sql = """SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v JOIN flags f ON f.verdict_id = v.id
@@ -614,8 +613,9 @@ def _flags(db: Database, cases: CaseColumns, rater: Rater, protocol: str) -> lis
              SELECT v.case_id, f.item_id, f.issue, f.refuted <> '' FROM verdicts v
                JOIN calls k ON k.run_id = v.run_id AND k.case_id = v.case_id JOIN flags f ON f.call_id = k.id
              WHERE v.rater_id = ?1 AND v.protocol = ?2 AND v.flag_count > 0"""
-    flags = ((_row(cases, case_id), *flag) for case_id, *flag in db.tuples(sql, (rater.id, protocol)))
-    return [flag for flag in flags if flag[0] >= 0]
+    flags = db.tuples(sql, (rater.id, protocol))
+    # another process may have added cases since they were read
+    return [(rows_of_cases[case], *flag) for case, *flag in flags if case in rows_of_cases]
 
 
 def _items(
@@ -633,22 +633,10 @@ def _items(
         for row in by_slate[slate]:
             if rank <= depth[row]:
                 by_row[row].setdefault(item, rank)
-    rows: list[int] = []
-    ranks: list[int] = []
-    places: dict[tuple[int, str], int] = {}
-    for row in sorted(by_row):
-        for item, rank in by_row[row].items():
-            if (row, item) in wanted:
-                places[row, item] = len(rows)
-            rows.append(row)
-            ranks.append(rank)
-    return ListItems(np.array(rows, dtype=np.int64), np.array(ranks, dtype=np.int64)), places
-
-
-def _row(cases: CaseColumns, case_id: int) -> int:
-    """The index of a case; -1 for one that was added since the cases were read."""
-    row = int(np.searchsorted(cases.ids, case_id))
-    return row if row < cases.ids.size and cases.ids[row] == case_id else -1
+    listed = [(row, item) for row in sorted(by_row) for item in by_row[row]]
+    rows = np.array([row for row, _ in listed], dtype=np.int64)
+    ranks = np.array([by_row[row][item] for row, item in listed], dtype=np.int64)
+    return ListItems(rows, ranks), {key: at for at, key in enumerate(listed) if key in wanted}
 
 
 # ---- scales ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
 from recjudge_tui.errors import LeaseLostError, NotFoundError, StoreError
 from recjudge_tui.steps import Step
-from recjudge_tui.store.cases import ShownCase, of_several_occasions
+from recjudge_tui.store.cases import OF_SEVERAL_OCCASIONS, ShownCase
 from recjudge_tui.store.database import (
     Database,
     StoredRow,
@@ -140,10 +140,7 @@ def odd_runs(db: Database, project_id: int | None = None) -> list[StoreError]:
 
 
 def _read_runs(
-    db: Database,
-    project_id: int | None,
-    sql: str,
-    check: Callable[[StoredRow], StoredRow] = lambda row: row,
+    db: Database, project_id: int | None, sql: str, check: Callable[[StoredRow], StoredRow] = lambda row: row
 ) -> tuple[list[StoredRow], list[StoreError]]:
     ids = db.column("SELECT id FROM runs WHERE ?1 IS NULL OR project_id = ?1 ORDER BY id DESC", (project_id,))
     rows: list[StoredRow] = []
@@ -370,8 +367,7 @@ _LINES = """SELECT ru.id AS run_id, ru.project_id, r.name AS rater, ru.protocol,
 
 
 def active_runs(db: Database) -> list[StoredRow]:
-    """The running runs, oldest first: run_id, project_id, rater, protocol, state, wanted, created_at, attempt_started_at and
-    ended (empty: not yet), and the numbers of calls, finished and failed ones."""
+    """The running runs, oldest first, with the numbers of their calls; `attempt_started_at`, `ended`: empty for not yet."""
     return db.rows(f"{_LINES.format(counted='')} WHERE ru.state = 'running' ORDER BY ru.id")
 
 
@@ -389,16 +385,15 @@ def other_stage(db: Database, run_id: int) -> StoredRow | None:
 
 
 def newest_calls(db: Database, run_id: int, state: str, limit: int) -> list[StoredRow]:
-    """The calls in `state` (done or failed) that finished last, newest first: id, case_id, user_id, system_a, system_b,
-    order, label (those of all aspects), flags, attempts, latency_s, cached, error_kind, error, and context and served_at,
-    empty unless the user has several occasions."""
+    """The calls in `state` (done or failed) that finished last, newest first. `label`: those of all aspects; `context` and
+    `served_at` are empty unless the user has several occasions."""
     # choose the newest before joining anything
     sql = f"""SELECT k.id, k.case_id, c.user_id, c.system_a, c.system_b, k.list_order AS "order",
           ifnull((SELECT group_concat(a.label, ', ') FROM answers a WHERE a.call_id = k.id), '') AS label,
           (SELECT count(*) FROM flags f WHERE f.call_id = k.id) AS flags, k.attempts, k.latency_s,
           k.cached_from IS NOT NULL AS cached, ifnull(k.error_kind, '') AS error_kind, ifnull(k.error, '') AS error,
-          iif({of_several_occasions("c")}, c.context, '') AS context,
-          iif({of_several_occasions("c")}, c.served_at, '') AS served_at
+          iif({OF_SEVERAL_OCCASIONS}, c.context, '') AS context,
+          iif({OF_SEVERAL_OCCASIONS}, c.served_at, '') AS served_at
         FROM calls k JOIN cases c ON c.id = k.case_id
         WHERE k.id IN (SELECT id FROM calls WHERE run_id = ? AND state = ? ORDER BY finished_at DESC, id DESC LIMIT ?)
         ORDER BY k.finished_at DESC, k.id DESC"""

@@ -13,7 +13,7 @@ from recjudge_tui.domain.occasions import NO_OCCASION, Occasion
 from recjudge_tui.domain.protocols import OVERALL, question_of, smallest_disagreement
 from recjudge_tui.domain.roles import FIRST_HAND, PEOPLE, REVIEWED, WITHOUT_OPINION
 from recjudge_tui.errors import UsageError
-from recjudge_tui.store.cases import of_several_occasions
+from recjudge_tui.store.cases import OF_SEVERAL_OCCASIONS
 from recjudge_tui.store.database import Database, named_cells
 from recjudge_tui.store.facts import (
     about_systems,
@@ -34,13 +34,7 @@ from recjudge_tui.store.filters import (
     word_query,
 )
 from recjudge_tui.store.raters import ensure_rater, find_rater, put_verdict
-from recjudge_tui.store.triage import (
-    DECISIONS,
-    TriageState,
-    triage_states,
-    verdict_entries,
-    verdict_row,
-)
+from recjudge_tui.store.triage import DECISIONS, TriageState, triage_states, verdict_entries, verdict_row
 
 # lowest confidence first, empty labels and confidences last; the last column makes every order total
 SORTS: dict[str, str] = {
@@ -182,7 +176,7 @@ def verdict_rows(db: Database, ids: Sequence[int]) -> list[VerdictRow]:
     sql = f"""
         SELECT v.id AS verdict_id, v.case_id, r.name AS rater, r.kind AS rater_kind, v.protocol, v.aspect, v.label,
           v.value, v.confidence, v.state = 'failed' AS failed, v.order_consistent IS 0 AS flipped, v.flag_count,
-          c.user_id, c.system_a, c.system_b, c.context, c.served_at, {of_several_occasions("c")} AS several_occasions,
+          c.user_id, c.system_a, c.system_b, c.context, c.served_at, {OF_SEVERAL_OCCASIONS} AS several_occasions,
           ifnull((SELECT i.title FROM items i WHERE i.project_id = c.project_id AND i.item_id = c.item_id LIMIT 1),
             c.item_id) AS item,
           CASE WHEN v.flag_count = 0 THEN '' ELSE coalesce(
@@ -362,9 +356,9 @@ def _answer(db: Database, verdict_id: int | None, reader: str) -> str:
     return label or ""
 
 
-def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELLED) -> int:
-    """Store the reader's override, or the verdict if accepted, as a label of the annotator `name`, in place of an earlier
-    one; returns the number of labels. Raises UsageError when the reader did neither, or `name` is another kind of rater."""
+def keep_as_label(db: Database, verdict_id: int, reader: str) -> int:
+    """Store the reader's override, or the verdict if accepted, as a label of the annotator LABELLED, in place of an
+    earlier one; returns the number of labels. Raises UsageError when the reader did neither, or the name is taken."""
     with db.transaction():
         sql = """SELECT o.* FROM verdicts v JOIN verdicts o ON o.case_id = v.case_id AND o.aspect = v.aspect
                  JOIN raters r ON r.id = o.rater_id AND r.kind = 'reader' AND r.name = ? WHERE v.id = ?"""
@@ -375,7 +369,7 @@ def keep_as_label(db: Database, verdict_id: int, reader: str, name: str = LABELL
             raise UsageError(
                 "you have not decided on this verdict yet", next_step="Accept or override it first."
             )
-        rater = ensure_rater(db, own["project_id"], name, "annotator")
+        rater = ensure_rater(db, own["project_id"], LABELLED, "annotator")
         about = (rater, own["case_id"], own["aspect"], own["protocol"])
         put_verdict(db, about, (own["value"], own["label"]), "kept", note=f"from {reader}")
         return db.number("SELECT count(*) FROM verdicts WHERE rater_id = ?", (rater,))

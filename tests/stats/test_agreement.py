@@ -111,7 +111,7 @@ def test_alpha_equals_krippendorff_with_missing_ratings(metric: Metric) -> None:
 def test_constant_equal_ratings_leave_kappa_and_alpha_undefined_but_not_ac2() -> None:
     a = [4, 4, 4]
     assert figure("kappa", a, a, LABELS) is None
-    assert ag.qwk(a, a, LABELS) is None
+    assert ag.figure("qwk", a, a, LABELS) is None
     assert [figure(alpha, a, a) for alpha in ALPHAS] == [None] * 3
     assert ag.percent(a, a) == 1
     assert ag.ac2(a, a, LABELS) == pytest.approx(1)
@@ -121,16 +121,16 @@ def test_rows_with_a_missing_side_are_left_out() -> None:
     nan = np.nan
     a, b = [1, 2, nan, 3, 5], [1, nan, 2, 3, 4]
     assert ag.percent(a, b) == pytest.approx(2 / 3)
-    assert ag.qwk(a, b, LABELS) == ag.qwk([1, 3, 5], [1, 3, 4], LABELS)
+    assert ag.figure("qwk", a, b, LABELS) == ag.figure("qwk", [1, 3, 5], [1, 3, 4], LABELS)
     assert ag.percent([nan], [1]) is None
     assert figure("alpha_interval", [1, nan], [nan, 2]) is None
 
 
 def test_wrong_input_is_refused() -> None:
     with pytest.raises(ValueError, match="not in the label set"):
-        ag.qwk([1, 6], [1, 2], LABELS)
+        ag.figure("qwk", [1, 6], [1, 2], LABELS)
     with pytest.raises(ValueError, match="sorted"):
-        ag.qwk([1], [1], (2, 1))
+        ag.figure("qwk", [1], [1], (2, 1))
     with pytest.raises(ValueError, match="paired"):
         ag.percent([1, 2], [1])
     with pytest.raises(ValueError, match="infinite"):
@@ -228,7 +228,7 @@ def test_third_party_annotator_rows_of_zhang_2024() -> None:
         (column("persuasiveness_1"), column("persuasiveness"), (19.88, 18.31, 16.72)),
         (mean, column("transparency"), (24.53, 25.36, 23.12)),
     ):
-        levels = [ag.group_mean("pearson", rater, truth, g).value for g in (everything, users, films)]
+        levels = [ag.group_mean("pearson", rater, truth, g) for g in (everything, users, films)]
         assert [round(100 * (value or 0), 2) for value in levels] == list(published)
 
 
@@ -600,7 +600,8 @@ def test_a_change_between_two_runs_on_other_rows_of_the_same_users() -> None:
     good, truth, users = raters(users=60, rows=4, right=0.9)
     poor, other, _ = raters(users=60, rows=4, seed=2, right=0.2)
     found = agreement_change(RatedPair(good, truth, users), RatedPair(poor, other, users), THREE, "qwk")
-    assert (found.later, found.earlier) == (ag.qwk(good, truth, THREE), ag.qwk(poor, other, THREE))
+    now, before = (figure("qwk", *side, THREE) for side in ((good, truth), (poor, other)))
+    assert (found.later, found.earlier) == (now, before)
     assert 0 < (found.change.ci_low or 0) < (found.change.value or 0) < (found.change.ci_high or 0) <= 2
     # the order of the rows of one run says nothing about the other
     turn = np.roll(np.arange(users.size), 7)

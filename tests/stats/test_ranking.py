@@ -18,6 +18,7 @@ from scipy.stats import t
 
 from recjudge_tui.stats import ranking as rk
 from recjudge_tui.stats.arrays import FloatArray, IntArray
+from recjudge_tui.stats.estimate import Interval
 from recjudge_tui.stats.hypotheses import sign_flip_test
 from recjudge_tui.stats.intervals import clopper_pearson
 from recjudge_tui.stats.ranking import (
@@ -52,6 +53,13 @@ def battles_of(outcomes: dict[tuple[int, int], list[int]], systems: int) -> User
 # ---- Q and win rates --------------------------------------------------------------------------------------------------
 
 
+def one_system(outcomes: Any, figure: rk.Figure, users: Any = None, **options: Any) -> Interval:
+    """The interval of a system against another, by default with a user for each battle."""
+    number = np.arange(len(outcomes))
+    found = user_counts(0 * number, 0 * number + 1, outcomes, number if users is None else users, 2)
+    return rk.pair_intervals(found, figure, **options)[0][0]
+
+
 @pytest.mark.parametrize(("shares", "printed"), [((61.1, 14.7, 24.2), 1.9485), ((71.9, 11.0, 17.1), 2.9501)])
 def test_q_as_published_by_recsys_arena(shares: tuple[float, float, float], printed: float) -> None:
     """The paper cuts after four places instead of rounding."""
@@ -60,11 +68,9 @@ def test_q_as_published_by_recsys_arena(shares: tuple[float, float, float], prin
 
 def test_a_system_that_never_lost_and_failures() -> None:
     assert np.isnan(rk.q_of(np.array([5.0, 0, 0])))
-    found = rk.outcome_estimates([1, 1], ["u", "v"])
-    assert (found["q"].value, found["q"].note, found["q"].n) == (None, rk.NEVER_LOST, 2)
-    assert (found["win_rate"].value, found["win_rate"].ci_low) == (1, pytest.approx(0.025**0.5))
-    assert rk.tally([1, 0, -1, np.nan, 1]) == rk.Tally(2, 1, 1, 1)
-    assert rk.outcome_estimates([np.nan], ["u"])["win_rate"].note == rk.NO_CASES
+    assert one_system([1, 1], "q") == Interval(None, None, "no interval: never lost or tied")
+    assert one_system([1, 1, np.nan], "win_rate") == Interval(pytest.approx(0.025**0.5), 1)
+    assert rk.tally([1, 0, -1, np.nan, 1]) == {"wins": 2, "ties": 1, "losses": 1, "failed": 1, "n": 4}
     with pytest.raises(ValueError, match="outcome"):
         rk.tally([2])
 
@@ -72,32 +78,25 @@ def test_a_system_that_never_lost_and_failures() -> None:
 def test_ties_count_as_wins_as_halves_or_not_at_all() -> None:
     outcomes = [1] * 30 + [0] * 40 + [-1] * 10
     for how, rate in (("win", 7 / 8), ("half", 5 / 8), ("none", 3 / 4)):
-        found = rk.outcome_estimates(outcomes, np.arange(80), count_ties=how)["win_rate"]
-        assert found.value == rk.win_rate_of(np.array([3.0, 4.0, 1.0]), how) == rate
-        assert (found.ci_low or 1) < (found.value or 0) < (found.ci_high or 0)
-    ties = rk.outcome_estimates([0] * 5, range(5), count_ties="none")["win_rate"]
-    assert (ties.value, ties.note) == (None, rk.ALL_TIES)
+        assert rk.win_rate_of(np.array([3.0, 4.0, 1.0]), how) == rate
+        found = one_system(outcomes, "win_rate", count_ties=how)
+        assert (found.low or 1) < rate < (found.high or 0)
+    assert np.isnan(rk.win_rate_of(np.array([0.0, 5, 0]), "none"))
 
 
 def test_a_win_rate_of_few_is_exact_and_q_follows_from_it() -> None:
-    found = rk.outcome_estimates([1] * 12 + [-1] * 8, range(20))
-    exact = clopper_pearson(12, 20)
-    assert (found["win_rate"].ci_low, found["win_rate"].ci_high) == pytest.approx(
-        (exact.ci_low, exact.ci_high)
-    )
-    low, high = exact.ci_low or 0, exact.ci_high or 0
-    assert (found["q"].ci_low, found["q"].ci_high) == pytest.approx((low / (1 - low), high / (1 - high)))
+    rate, q = (one_system([1] * 12 + [-1] * 8, figure) for figure in ("win_rate", "q"))
+    low, high = rate.low or 0, rate.high or 0
+    assert (low, high) == pytest.approx(tuple(clopper_pearson(12, 20).ends().values()))
+    assert (q.low, q.high) == pytest.approx((low / (1 - low), high / (1 - high)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1, 0, -1])), min_size=2, max_size=50))
 def test_the_other_side_is_the_mirror(rows: list[tuple[int, int]]) -> None:
     users, outcomes = np.array(rows).T
-    one, other = (rk.outcome_estimates(side, users) for side in (outcomes, -outcomes))
-    assert one["win_rate"].value == pytest.approx(1 - (other["win_rate"].value or 0))
-    if one["win_rate"].ci_low is not None:
-        assert one["win_rate"].ci_low == pytest.approx(1 - (other["win_rate"].ci_high or 0), abs=1e-9)
-    if one["q"].value and other["q"].value:
-        assert one["q"].value == pytest.approx(1 / other["q"].value)
+    one, other = (one_system(side, "win_rate", users) for side in (outcomes, -outcomes))
+    if one.low is not None:
+        assert one.low == pytest.approx(1 - (other.high or 0), abs=1e-9)
 
 
 def test_counts_are_seen_from_the_lower_number() -> None:

@@ -544,7 +544,7 @@ def common_cases(project: Project, raters: Sequence[str], truth: str) -> Table:
                 groups = both.groups(level)
                 groups = np.zeros(both.n, dtype=np.int64) if groups is None else groups
                 mean = group_mean("pearson", both.matrix[place], both.matrix[-1], groups)
-                row[level] = None if mean.value is None else 100 * mean.value
+                row[level] = None if mean is None else 100 * mean
             rows.append(row)
     levels = (Column(level, level.capitalize(), "float", decimals=2) for level in LEVELS)
     return Table("On common cases", columns("rater aspect", *levels, "n"), tuple(rows))
