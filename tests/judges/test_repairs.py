@@ -105,6 +105,8 @@ class TestParts:
             "Unknown name \"additionalProperties\" at 'generation_config.response_schema': Cannot find field.",
             "Invalid value at 'generation_config.response_schema.properties[1].value.enum[0]' (TYPE_STRING), 1",
             "response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later",
+            "JSON mode is not enabled for models/gemma-3-27b-it",
+            "[{'loc': ['body', 'response_format', 'type'], 'msg': \"Input should be 'text' or 'json_object'\"}]",
         ],
     )
     async def test_a_schema_that_is_refused_in_other_words_is_left_out(self, message: str) -> None:
@@ -120,11 +122,20 @@ class TestParts:
             assert len(stub.bodies) == 1
         assert getattr(judge, "repetition_penalty", 1) is None
 
-    async def test_an_option_of_the_users_own_that_is_refused_is_left_out(self) -> None:
-        error = refused("Unsupported parameter: 'frequency_penalty' is not supported with this model.")
+    @pytest.mark.parametrize(
+        ("part", "error"),
+        [
+            ("frequency_penalty", refused("Unsupported parameter: 'frequency_penalty' is not supported.")),
+            ("temperature", refused("Input validation error: `temperature` must be strictly positive", 422)),
+            ("logprobs", refused("You are not allowed to request logprobs from this model", 403)),
+        ],
+    )
+    async def test_an_option_of_the_users_own_that_is_refused_is_left_out(
+        self, part: str, error: bytes
+    ) -> None:
         with serving(in_turn(error, answer(200, completion(GOOD)), to_get=NO_LIST)) as stub:
-            reply = await at(stub).ask(asking(extra={"frequency_penalty": 0.5}))
-        assert (reply.text, reply.dropped) == (GOOD, ("frequency_penalty",))
+            reply = await at(stub).ask(asking(extra={part: 0.5}))
+        assert (reply.text, reply.dropped) == (GOOD, (part,))
 
     async def test_of_a_schema_only_the_bounds_are_left_out(self) -> None:
         error = refused("Invalid schema for response_format: 'maxLength' is not permitted.")
@@ -219,6 +230,7 @@ class TestErrors:
             refused("Failed to validate JSON. Please adjust your prompt.", code="json_validate_failed"),
             refused("Generated JSON does not match the expected schema.", status=422),
             refused("Parsing failed.", code="output_parse_failed"),
+            refused("additionalProperties 'x' not allowed", code="json_validate_failed"),
         ],
     )  # fmt: skip
     async def test_a_reply_that_the_server_could_not_read_is_asked_for_again(self, error: bytes) -> None:
