@@ -441,7 +441,7 @@ _MEANINGS = (
              r"|spending limit|API usage limits|any credits", "",
              "The account at {server} has no credit left", "Add credit, then resume."),
     _Meaning((400, 401, 403), r"organi[sz]ation (?:has been|must be)|(?:country|location)\b.{0,40} not supported"
-             r"|access is disabled", "", "{server} does not serve this account", "Settle it with the provider, then resume."),
+             r"|access is disabled", "", "{server} does not serve this account", "Settle it there, then resume."),
     _Meaning((401, 403), "", "", "{key}", "{check_key}"),
     _Meaning((400, 422), _KEY_WORDS, "", "{key}", "{check_key}"),
     _Meaning((400,), r"failed to load model|no models loaded", "", "{server} cannot load “{model}”",
