@@ -57,7 +57,7 @@ def category(text: str, *, structured: bool = False) -> tuple[str, str]:
         f"<think>perhaps {POOR}</think>{GOOD}",
         *(f"{begin}perhaps {POOR}{end}\n{GOOD}" for begin, end in BLOCKS),
         "{'reasoning': 'it\\'s \"fine\"', 'category': 'Good Match', 'flagged_items': None}",
-        GOOD.replace('"r"', r'"the user\'s taste"'),
+        GOOD.replace('"r"', r'"the user\'s taste, 80\% of it, and \_more\_"'),
         json.dumps(GOOD),
     ],
 )
@@ -115,6 +115,8 @@ def test_a_reply_that_contradicts_itself_is_a_fault(text: str, said: str) -> Non
         "Reasoning: it fits.\n\n**Category:** **Good Match**",
         "- category = “good match”.",
         "> Overall: GOOD MATCH",
+        "Good Match",
+        "**Good match.**",
     ],
 )
 def test_the_published_text_form(text: str) -> None:
