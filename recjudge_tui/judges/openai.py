@@ -182,11 +182,12 @@ class OpenAIJudge(servers.BatchJudge):
             raise CallError("empty", f"{target.server} sent a completion without an answer", retry=True)
         choice = choices[0] if isinstance(choices, list) else None
         if not isinstance(choice, dict):
-            raise replies.bad_body(target.server, self.expected, "It is JSON, but not a chat completion.")
+            said = f"It is JSON, but not a chat completion: {replies.error_in_body(answer).message}"
+            raise replies.bad_body(target.server, self.expected, said)
         if choice.get("error"):
             raise replies.error_inside(choice, target)
-        message = choice.get("message")
-        if not isinstance(message, dict):
+        message, stop = part_of(choice, "message"), sound_text(choice.get("finish_reason"))
+        if not message and not stop:
             raise replies.bad_body(target.server, self.expected, "The choice has no message.")
         content = message.get("content")
         if isinstance(content, list):
@@ -194,13 +195,15 @@ class OpenAIJudge(servers.BatchJudge):
             read = [part for part in parts if part.get("type", "text") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        thoughts = (sound_text(part.get("text")) for part in objects_of(message, _DETAILS))
+        # a part of the content that is called thinking holds parts of its own
+        parts = [part for each in objects_of(message, "content") for part in objects_of(each, "thinking")]
+        thoughts = (sound_text(part.get("text")) for part in (*objects_of(message, _DETAILS), *parts))
         thinking = sound_text(message.get("reasoning_content") or message.get("reasoning"))
         return replies.VendorReply(
             text=text_or_json(content),
             thinking=thinking or "".join(thoughts),
             model=sound_text(answer.get("model")),
-            stop=sound_text(choice.get("finish_reason")),
+            stop=stop,
             tokens=part_of(choice, "logprobs").get("content"),
             places={
                 "tool call": replies.called_with(message),

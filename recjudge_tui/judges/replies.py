@@ -26,7 +26,7 @@ Fold = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
 # the vendors' words for why an answer ended
 _CUT = ("length", "max_tokens")
-_CONTEXT_FULL = "model_context_window_exceeded"
+_CONTEXT_FULL = ("model_context_window_exceeded", "model_length")
 _REFUSED = {
     "refusal": "The model refused to answer",
     "safety": "The server's safety filter stopped the answer",
@@ -130,13 +130,13 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
     else is in it than the object asked for. What stands between tags for thinking is no such place. Raises CallError for
     an answer that is missing (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by the
     context (`overflow`), with the reply. A complete JSON object passes even if it was cut."""
-    cut, text, thinking = reply.stop in _CUT, reply.text, reply.thinking
+    step, retry, stop = "", False, reply.stop.lower().partition(":")[0]
+    cut, text, thinking = stop in _CUT, reply.text, reply.thinking
     elsewhere = {name: part for name, part in places.items() if part.strip()}
-    step, retry, stop = "", False, reply.stop.lower()
     if refusal or stop in _REFUSED:
         kind, cause = "refusal", refusal or one_line(text, 400)
         title = _REFUSED["refusal"] if refusal else _REFUSED[stop]
-    elif reply.stop == _CONTEXT_FULL:
+    elif stop in _CONTEXT_FULL:
         raise overflow("Prompt and reply filled the context.", reply.usage.input)
     elif text.strip():
         if not cut or as_json(text) is not None:

@@ -268,6 +268,7 @@ class TestPlaces:
             ({"content": None, "reasoning_content": GOOD}, "thinking"),
             ({"content": "", "reasoning": GOOD}, "thinking"),
             ({"content": f"<think>\n{GOOD}"}, "thinking"),
+            ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": GOOD}]}]}, "thinking"),
             ({"content": None, "reasoning_details": [{"type": "reasoning.text", "text": GOOD}]}, "thinking"),
             ({"content": None, "parsed": VALUE}, "field “parsed”"),
             ({"content": VALUE}, None),
@@ -307,10 +308,17 @@ class TestPlaces:
         with pytest.raises(CallError, match="The content of the answer is empty"):
             await answered(answer(200, body))
 
-    async def test_a_filter_is_named(self) -> None:
-        with pytest.raises(CallError, match="safety filter") as caught:
-            await answered(answer(200, completion("", "SAFETY")))
-        assert caught.value.retry is False
+    @pytest.mark.parametrize(
+        ("body", "said", "retry"),
+        [
+            (completion("", "SAFETY"), "safety filter", False),
+            ({"code": 1113, "message": "out of credit"}, "not a chat completion: out of credit", True),
+        ],
+    )
+    async def test_the_reason_is_named(self, body: object, said: str, retry: bool) -> None:
+        with pytest.raises(CallError, match=said) as caught:
+            await answered(answer(200, body))
+        assert caught.value.retry is retry
 
 
 class TestStreams:
@@ -365,6 +373,12 @@ class TestStreams:
                 judge = at(stub, provider=provider)
                 reply = await judge.ask(asking())
             assert (reply.text, reply.usage.output) == (GOOD, 9)
+        broken = "\n".join(map(json.dumps, [lines[0], {"error": "the runner has stopped"}])).encode()
+        with (
+            serving(lambda line, n: answer(200, broken)) as stub,
+            pytest.raises(CallError, match="the runner"),
+        ):
+            await at(stub, provider="ollama").ask(asking())
 
 
 @pytest.mark.parametrize(
