@@ -111,9 +111,10 @@ def checked_url(url: str) -> str:
     repeat what precedes an `@` or follows a `?`."""
     bare = url.strip().rstrip("/")
     if "@" in bare or "?" in bare or "#" in bare:
+        scheme = (re.match(r"https?://", bare) or [""])[0] if "@" in bare else ""
         raise UsageError(
             "A base URL must not contain a user name, a password or a query",
-            f"The URL is stored with every run. Use {bare.rpartition('@')[2].partition('?')[0]} instead.",
+            f"The URL is stored with every run. Use {scheme}{re.split('[?#]', bare.rpartition('@')[2])[0]} instead.",
             "Put the key into an environment variable and name that with --api-key-env.",
         )
     if fault := _fault_of(bare):

@@ -95,11 +95,14 @@ async def test_a_server_that_asks_for_a_pause_gets_it_and_the_others_go_on(clock
     assert error.retry_after == 30, "the first of them that may be asked again"
 
 
-@pytest.mark.parametrize("url", ["http://user:planted-key@host/v1", "https://host/v1?key=planted-key"])
+@pytest.mark.parametrize(
+    "url", ["http://user:planted-key@host/v1", "http://host/v1?key=planted-key", "http://host/v1#planted-key"]
+)
 def test_a_url_that_holds_a_secret_is_refused_without_showing_it(url: str) -> None:
     with pytest.raises(UsageError) as caught:
         checked_url(url)
     assert "planted-key" not in str(caught.value) + repr(caught.value)
+    assert "Use http://host/v1 instead" in caught.value.cause
 
 
 @pytest.mark.parametrize(
