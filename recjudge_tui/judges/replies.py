@@ -446,10 +446,8 @@ _MEANINGS = (
     _Meaning((400, 422), _KEY_WORDS, "", "{key}", "{check_key}"),
     _Meaning((400,), r"failed to load model|no models loaded", "", "{server} cannot load “{model}”",
              "Load it there, then resume."),
-    _Meaning((), r"^model_not_found|not a valid model", "", "{server} has no model “{model}”",
-             "Check the name of the model."),
-    _Meaning((400,), r"invalid model|model\b.{0,60}\b(?:not (?:exist|found)|decommissioned)|not support chat", "",
-             "{server} has no model “{model}”", "Check the name of the model."),
+    _Meaning((), r"^model_not_found|not a valid model|invalid model|model\b.{0,60}\b(?:not (?:exist|found)|decommissioned)"
+             r"|not support chat", "", "{server} has no model “{model}”", "Check the name of the model."),
     _Meaning((404,), r"\bmodel", "", "{server} has no model “{model}”", "Check the name of the model."),
     _Meaning((400, 404, 405), r"^deploymentnotfound|API version not supported", "", "{server} has no such deployment",
              "Check --base-url. {form}"),
@@ -572,17 +570,11 @@ def refused_part(
     if re.search(_TOO_MANY, error.message):
         # a cap that is too large, and one that is left out would cost more than any budget has set aside
         parts = [name for name in parts if not re.fullmatch(_CAPS, name)]
-    named = error.param.partition(".")[0]
-    if named in parts and status in _REFUSING_STATUSES:
-        return named
     refuses = is_refusal(error)
-    for name in parts if refuses else ():
-        if (
-            status in _REFUSING_STATUSES
-            and name != "system"
-            and re.search(rf"(?<![\w]){name}(?![\w])", error.message)
-        ):
-            return name
+    said = {word for word in re.findall(r"\w+", error.message) if word != "system"} if refuses else set()
+    named = (part for words in ({error.param.partition(".")[0]}, said) for part in parts if part in words)
+    if status in _REFUSING_STATUSES and (first := next(named, None)):
+        return first
     for repair in REPAIRS:
         fits = repair.part in parts and status in repair.statuses and (refuses or repair.plain)
         if fits and re.search(repair.words, f"{error.param} {error.message}", re.IGNORECASE):

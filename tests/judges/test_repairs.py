@@ -46,9 +46,7 @@ class TestParts:
             answer(400, {"object": "error", "message": "System role not supported", "code": 400}),
             refused("Conversation roles must alternate user/assistant/user/assistant/..."),
             refused(
-                "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
-                param="messages[0].role",
-                code="unsupported_value",
+                "Unsupported value: 'messages[0].role' does not support 'system'.", param="messages[0].role"
             ),
             refused("Developer instruction is not enabled for models/gemma-3-27b-it"),
             refused("Only user and assistant roles are supported!", status=500),
@@ -150,10 +148,8 @@ class TestAddress:
         [
             ("", "/v1/chat/completions"),
             ("/v1", "/v1/chat/completions"),
-            ("/v1/", "/v1/chat/completions"),
             ("/v1/chat/completions", "/v1/chat/completions"),
             ("", "/chat/completions"),
-            ("/serving-endpoints", "/serving-endpoints/chat/completions"),
             ("/serving-endpoints/", "/serving-endpoints/chat/completions"),
             ("/serving-endpoints/chat/completions", "/serving-endpoints/chat/completions"),
             ("/api/v1beta/openai", "/api/v1beta/openai/chat/completions"),
@@ -374,10 +370,7 @@ class TestStreams:
                 reply = await judge.ask(asking())
             assert (reply.text, reply.usage.output) == (GOOD, 9)
         broken = "\n".join(map(json.dumps, [lines[0], {"error": "the runner has stopped"}])).encode()
-        with (
-            serving(lambda line, n: answer(200, broken)) as stub,
-            pytest.raises(CallError, match="the runner"),
-        ):
+        with serving(in_turn(answer(200, broken))) as stub, pytest.raises(CallError, match="runner"):
             await at(stub, provider="ollama").ask(asking())
 
 
