@@ -142,7 +142,8 @@ class OpenAIJudge(servers.BatchJudge):
             "response_format": {"type": "json_schema", "json_schema": schema},
             "temperature": sampling.temperature,
             "seed": sampling.seed,
-            "max_tokens" if CAP in self._dropped else CAP: sampling.max_tokens,
+            # few providers behind OpenRouter say that they know the newer name
+            "max_tokens" if CAP in self._dropped or self._is_routed else CAP: sampling.max_tokens,
         }
         if self._logprobs and not {"logprobs", "top_logprobs"} & self._dropped.keys():
             wanted |= {"logprobs": True, "top_logprobs": replies.TOP_LOGPROBS}

@@ -336,7 +336,7 @@ _UNITS = {"ms": 0.001, "mi": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s{0,2}(ms|mi(?=lli)|h|m|s)", re.ASCII)
 _ASKED = re.compile(
     r"(?:try again|retry|wait|available|resets?)\b\D{0,30}?((?:\d{1,9}(?:\.\d{1,9})?\s{0,2}"
-    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)\b[, ]{0,2}|"
+    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)\b(?: and |[, ]{0,2})|"
     r"\d{1,9}[hm](?=\d))+)",
     re.ASCII | re.IGNORECASE,
 )
@@ -558,6 +558,8 @@ REPAIRS = (
            r"response_?(?:format|schema)|json[_ ]schema|json mode|structured output|grammar|guided|additionalProperties"),
     Repair("format", (*_REFUSING_STATUSES, 500), r"\bformat\b|grammar|structured output|json schema"),
     Repair("logprobs", (*_REFUSING_STATUSES, 403, 500), r"logprobs"),
+    # OpenRouter: no provider of this model takes every parameter
+    Repair("provider", (404,), r"handle the requested parameters", plain=True),
     Repair("cachePoint", (400, 403, 422, 500), r"prompt caching|cachePoint"),
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from recjudge_tui.domain.calls import Reply, Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges import replies
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import Judge, make_judge
 from tests.support.judge_calls import asking, judge_error, workload
 from tests.support.stub_server import Stub, answer, completion, in_turn, serving
@@ -64,9 +65,7 @@ class TestParts:
         )
         assert {reply.dropped for reply in replies} == {("system",)}
 
-    async def test_a_cap_that_the_server_does_not_know_is_exchanged_and_both_answers_are_counted(
-        self,
-    ) -> None:
+    async def test_a_cap_that_the_server_does_not_know_is_exchanged(self) -> None:
         """It ends at its own cap of 20 tokens and says nothing of ours."""
         cut = {**completion(GOOD[:20], "length"), "usage": {"prompt_tokens": 500, "completion_tokens": 20}}
         whole = {**completion(GOOD), "usage": {"prompt_tokens": 500, "completion_tokens": 40}}
@@ -125,6 +124,7 @@ class TestParts:
         [
             ("frequency_penalty", refused("Unsupported parameter: 'frequency_penalty' is not supported.")),
             ("temperature", refused("Input validation error: `temperature` must be strictly positive", 422)),
+            ("provider", refused("No endpoints found that can handle the requested parameters.", 404)),
             ("logprobs", refused("You are not allowed to request logprobs from this model", 403)),
         ],
     )
@@ -132,8 +132,13 @@ class TestParts:
         self, part: str, error: bytes
     ) -> None:
         with serving(in_turn(error, answer(200, completion(GOOD)), to_get=NO_LIST)) as stub:
-            reply = await at(stub).ask(asking(extra={part: 0.5}))
+            reply = await at(stub, "/v1").ask(asking(extra={part: 0.5}))
         assert (reply.text, reply.dropped) == (GOOD, (part,))
+
+    def test_openrouter_gets_the_older_name_of_the_cap(self) -> None:
+        judge = OpenAIJudge(JudgeSpec(spec="openai:m", base_urls=("https://openrouter.ai/api/v1",)))
+        sent = json.loads(judge.batch_body(asking()))
+        assert ("max_tokens" in sent, "max_completion_tokens" in sent) == (True, False)
 
     async def test_of_a_schema_only_the_bounds_are_left_out(self) -> None:
         error = refused("Invalid schema for response_format: 'maxLength' is not permitted.")
@@ -146,15 +151,13 @@ class TestAddress:
     @pytest.mark.parametrize(
         ("given", "served"),
         [
-            ("", "/v1/chat/completions"),
-            ("/v1", "/v1/chat/completions"),
+            ("", "/v1/chat/completions"), ("/v1", "/v1/chat/completions"), ("", "/chat/completions"),
             ("/v1/chat/completions", "/v1/chat/completions"),
-            ("", "/chat/completions"),
             ("/serving-endpoints/", "/serving-endpoints/chat/completions"),
             ("/serving-endpoints/chat/completions", "/serving-endpoints/chat/completions"),
             ("/api/v1beta/openai", "/api/v1beta/openai/chat/completions"),
         ],
-    )
+    )  # fmt: skip
     async def test_it_works_with_and_without_its_version_and_as_the_whole_path(
         self, given: str, served: str
     ) -> None:
@@ -180,7 +183,7 @@ class TestErrors:
             (429, {"error": {"message": "Rate limit reached. Please try again in 1m2.5s. Visit x"}}, 62.5),
             (429, {"error": {"message": "Please retry after 20 seconds."}}, 20.0),
             (429, {"error": {"message": "try again in 120ms"}}, 0.12),
-            (429, {"message": "Retry in 2 minutes"}, 120.0),
+            (429, {"message": "Try again in 1 minute and 26 seconds"}, 86.0),
             (429, [{"error": {"code": 429, "message": "Q", "details": [{"@type": "R", "retryDelay": "24.712s"}]}}], 24.712),
             (429, {"error": {"code": 429, "message": "Quota.", "details": [{"retryDelay": "3s"}]}}, 3.0),
             (503, {"error": {"message": "busy, retry in 3 s"}}, 3.0),
