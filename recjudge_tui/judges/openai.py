@@ -183,7 +183,7 @@ class OpenAIJudge(servers.BatchJudge):
             raise CallError("empty", f"{target.server} sent a completion without an answer", retry=True)
         choice = choices[0] if isinstance(choices, list) else None
         if not isinstance(choice, dict):
-            said = f"It is JSON, but not a chat completion: {replies.error_in_body(answer).message}"
+            said = f"It is JSON, but not a chat completion: {target.scrub(replies.error_in_body(answer).message)}"
             raise replies.bad_body(target.server, self.expected, said)
         if choice.get("error"):
             raise replies.error_inside(choice, target)

@@ -221,7 +221,6 @@ async def test_a_real_server_gives_logprobs_that_fit_its_text(
 @contextmanager
 def answering(*bodies: object) -> Iterator[OpenAIJudge]:
     """A judge whose server sends these bodies in turn."""
-    # some frameworks answer a POST so
     with serving(lambda line, n: answer(201, bodies[n])) as stub:
         yield OpenAIJudge(JudgeSpec(spec="openai:m", base_urls=(stub.url,)))
 

@@ -128,9 +128,7 @@ class TestParts:
             ("logprobs", refused("You are not allowed to request logprobs from this model", 403)),
         ],
     )
-    async def test_an_option_of_the_users_own_that_is_refused_is_left_out(
-        self, part: str, error: bytes
-    ) -> None:
+    async def test_a_users_option_that_is_refused_is_left_out(self, part: str, error: bytes) -> None:
         with serving(in_turn(error, answer(200, completion(GOOD)), to_get=NO_LIST)) as stub:
             reply = await at(stub, "/v1").ask(asking(extra={part: 0.5}))
         assert (reply.text, reply.dropped) == (GOOD, (part,))
