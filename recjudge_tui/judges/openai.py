@@ -196,8 +196,15 @@ class OpenAIJudge(servers.BatchJudge):
             read = [part for part in parts if part.get("type", "text") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        # a part of the content that is called thinking holds parts of its own
-        parts = [part for each in objects_of(message, "content") for part in objects_of(each, "thinking")]
+        # a part of the content that is called thinking holds a text, or parts of its own
+        thought = [
+            each for each in objects_of(message, "content") if each.get("type") in ("thinking", "reasoning")
+        ]
+        parts = [
+            part
+            for each in thought
+            for part in objects_of(each, "thinking") or [{"text": each.get("thinking") or each.get("text")}]
+        ]
         thoughts = (sound_text(part.get("text")) for part in (*objects_of(message, _DETAILS), *parts))
         thinking = sound_text(message.get("reasoning_content") or message.get("reasoning"))
         return replies.VendorReply(

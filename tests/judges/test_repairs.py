@@ -265,7 +265,7 @@ class TestPlaces:
             ({"content": None, "reasoning_content": GOOD}, "thinking"),
             ({"content": "", "reasoning": GOOD}, "thinking"),
             ({"content": f"<think>\n{GOOD}"}, "thinking"),
-            ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": GOOD}]}]}, "thinking"),
+            ({"content": [{"type": "thinking", "thinking": t} for t in ([{"text": GOOD[:9]}], GOOD[9:])]}, "thinking"),
             ({"content": None, "reasoning_details": [{"type": "reasoning.text", "text": GOOD}]}, "thinking"),
             ({"content": None, "parsed": VALUE}, "field “parsed”"),
             ({"content": VALUE}, None),

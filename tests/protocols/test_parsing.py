@@ -181,7 +181,7 @@ THINKING = (
 
 
 @pytest.mark.parametrize(("begin", "end"), THINKING)
-@pytest.mark.parametrize("thought", ["Hmm.", POOR, "Category: Poor Match", '{"category": "Poor'])
+@pytest.mark.parametrize("thought", [POOR, "Category: Poor Match", '{"category": "Poor', "```json\n{"])
 def test_no_label_is_read_in_the_thinking(begin: str, end: str, thought: str) -> None:
     assert category(f"{begin}{thought}{end}\n{GOOD}")[0] == "Good Match"
     assert category(f"{begin}{thought}{end}\nCategory: Good Match<|return|>")[0] == "Good Match"
