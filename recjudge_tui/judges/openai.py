@@ -196,20 +196,15 @@ class OpenAIJudge(servers.BatchJudge):
             read = [part for part in parts if part.get("type", "text") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        # a part of the content that is called thinking holds a text, or parts of its own
-        thought = [
-            each for each in objects_of(message, "content") if each.get("type") in ("thinking", "reasoning")
-        ]
-        parts = [
-            part
-            for each in thought
-            for part in objects_of(each, "thinking") or [{"text": each.get("thinking") or each.get("text")}]
-        ]
-        thoughts = (sound_text(part.get("text")) for part in (*objects_of(message, _DETAILS), *parts))
+        thoughts = objects_of(message, _DETAILS)
+        for part in objects_of(message, "content"):
+            if part.get("type") in ("thinking", "reasoning"):  # holds a text, or parts of its own
+                text = part.get("thinking") or part.get("text")
+                thoughts += objects_of(part, "thinking") or [{"text": text}]
         thinking = sound_text(message.get("reasoning_content") or message.get("reasoning"))
         return replies.VendorReply(
             text=text_or_json(content),
-            thinking=thinking or "".join(thoughts),
+            thinking=thinking or replies.joined(thoughts, "text")["text"],
             model=sound_text(answer.get("model")),
             stop=stop,
             tokens=part_of(choice, "logprobs").get("content"),

@@ -362,11 +362,10 @@ def retry_after(headers: httpx.Headers, in_body: float | None = None) -> float |
         now = _http_date(headers.get("date", ""))
         seconds = until - (time.time() if now is None else now)
     elif in_body is None:
-        resets = ((name.partition("x-ratelimit-reset"), value) for name, value in headers.items())
         used = (
             value
-            for (_, is_reset, of), value in resets
-            if is_reset and headers.get(f"x-ratelimit-remaining{of}", "0") == "0"
+            for name, value in headers.items()
+            if "x-ratelimit-reset" in name and headers.get(name.replace("reset", "remaining"), "0") == "0"
         )
         seconds = max(filter(None, map(_reset_s, used)), default=None)
     return None if seconds is None else min(max(0.0, seconds), LONGEST_DELAY_S)
