@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -164,6 +165,9 @@ def _run(words: list[str], debug: bool) -> int:
         if debug:
             raise
         _show(error)
+        said = set(re.findall(r"--[a-z][a-z-]+", error.next_step)) & _OF_A_NEW_RUN
+        for name in sorted(said - _options_of(words)):
+            click.echo(f"  {name} is an option of a new run: recjudge run PROTOCOL", err=True)
         return error.exit_code
     except Exception as error:
         if debug:
@@ -175,6 +179,19 @@ def _run(words: list[str], debug: bool) -> int:
         click.echo(f"error: unexpected error: {type(error).__name__}: {safe_text(error)}", err=True)
         click.echo("  Run the same command with --debug and report what it prints.", err=True)
         return 1
+
+
+# what a run that is stored does not take again
+_OF_A_NEW_RUN = {"--base-url", "--api-key-env", "--header-env", "--images"}
+
+
+def _options_of(words: list[str]) -> set[str]:
+    """The options of the command that these words name."""
+    command: click.Command = recjudge
+    for word in words:
+        if isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), word) or command
+    return {name for parameter in command.params for name in parameter.opts}
 
 
 def _show(error: RecjudgeError) -> None:

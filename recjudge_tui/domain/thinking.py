@@ -7,7 +7,7 @@ import re
 
 _THINKING = re.compile(
     r"""(?=[<[◁])(?:  # first of all, because it stands nowhere in most texts
-      (?:<\|?|\[|◁)\s{0,3}(?P<end>/|end[_ ]?(?:of[_ ]?)?)?(?:[a-z]{1,12}[:_]){0,3}
+      (?:<\|?|\[|◁)\s{0,3}(?P<end>/\s{0,3}|end[_ ]?(?:of[_ ]?)?)?(?:[a-z]{1,12}[:_]){0,3}
         (?:think(?:ing)?|thoughts?)\s{0,3}(?:\|?>|\]|▷)
       |(?P<final>(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>\s{0,3}final\b[^<{]{0,40}
         (?:<\|constrain\|>\s{0,3}\w{1,20}\s{0,3})?<\|message\|>|<channel\|>)

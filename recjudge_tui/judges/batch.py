@@ -133,7 +133,7 @@ def read_result(line: bytes) -> ResultLine:
     target = replies.CallTarget("The batch's server", "the model", "")
     fault = replies.failure(status if status and status >= 400 else 400, httpx.Headers(), said, target)
     kind, again = (fault.kind, fault.retry) if isinstance(fault, CallError) else ("refused", False)
-    return ResultLine(custom_id, None, kind, str(fault), again)
+    return ResultLine(custom_id, None, kind, fault.sentences, again)
 
 
 def lines_of(

@@ -85,7 +85,7 @@ def _forms(secret: str) -> tuple[str, ...]:
     within a longer text."""
     raw = secret.encode()
     forms = [secret, quote(secret, safe=""), quote(secret), "".join(f"%{byte:02X}" for byte in raw)]
-    forms += [form.lower() for form in forms[-1:]] + [raw.hex()]
+    forms += [forms[-1].lower(), raw.hex(), raw.hex().upper()]
     for before in range(3):
         begin, end = -(-8 * before // 6), 8 * (before + len(raw)) // 6
         for encoded in (b64encode(bytes(before) + raw), urlsafe_b64encode(bytes(before) + raw)):

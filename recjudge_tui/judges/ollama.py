@@ -186,7 +186,9 @@ class OllamaJudge(HttpJudge):
     def fold(events: list[dict[str, Any]]) -> dict[str, Any]:
         """The answer that came as a stream of lines. A stream that ends before its last line has no message."""
         texts = replies.joined((replies.part_of(event, "message") for event in events), "content", "thinking")
-        return {**events[-1], "message": texts} if events[-1].get("done") else {}
+        return (
+            {**events[-1], "message": texts} if events[-1].get("done") else {"error": events[-1].get("error")}
+        )
 
 
 def _message(message: Message) -> dict[str, Any]:

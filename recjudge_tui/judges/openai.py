@@ -142,7 +142,8 @@ class OpenAIJudge(servers.BatchJudge):
             "response_format": {"type": "json_schema", "json_schema": schema},
             "temperature": sampling.temperature,
             "seed": sampling.seed,
-            "max_tokens" if CAP in self._dropped else CAP: sampling.max_tokens,
+            # few providers behind OpenRouter say that they know the newer name
+            "max_tokens" if CAP in self._dropped or self._is_routed else CAP: sampling.max_tokens,
         }
         if self._logprobs and not {"logprobs", "top_logprobs"} & self._dropped.keys():
             wanted |= {"logprobs": True, "top_logprobs": replies.TOP_LOGPROBS}
@@ -182,11 +183,12 @@ class OpenAIJudge(servers.BatchJudge):
             raise CallError("empty", f"{target.server} sent a completion without an answer", retry=True)
         choice = choices[0] if isinstance(choices, list) else None
         if not isinstance(choice, dict):
-            raise replies.bad_body(target.server, self.expected, "It is JSON, but not a chat completion.")
+            said = f"It is JSON, but not a chat completion: {target.scrub(replies.error_in_body(answer).message)}"
+            raise replies.bad_body(target.server, self.expected, said)
         if choice.get("error"):
             raise replies.error_inside(choice, target)
-        message = choice.get("message")
-        if not isinstance(message, dict):
+        message, stop = part_of(choice, "message"), sound_text(choice.get("finish_reason"))
+        if not message and not stop:
             raise replies.bad_body(target.server, self.expected, "The choice has no message.")
         content = message.get("content")
         if isinstance(content, list):
@@ -194,13 +196,17 @@ class OpenAIJudge(servers.BatchJudge):
             read = [part for part in parts if part.get("type", "text") == "text"]
             read = read or [part for part in parts if part.get("type") == "output_text"]
             content = "".join(sound_text(part.get("text")) for part in read)
-        thoughts = (sound_text(part.get("text")) for part in objects_of(message, _DETAILS))
+        thoughts = objects_of(message, _DETAILS)
+        for part in objects_of(message, "content"):
+            if part.get("type") in ("thinking", "reasoning"):  # holds a text, or parts of its own
+                text = part.get("thinking") or part.get("text")
+                thoughts += objects_of(part, "thinking") or [{"text": text}]
         thinking = sound_text(message.get("reasoning_content") or message.get("reasoning"))
         return replies.VendorReply(
             text=text_or_json(content),
-            thinking=thinking or "".join(thoughts),
+            thinking=thinking or replies.joined(thoughts, "text")["text"],
             model=sound_text(answer.get("model")),
-            stop=sound_text(choice.get("finish_reason")),
+            stop=stop,
             tokens=part_of(choice, "logprobs").get("content"),
             places={
                 "tool call": replies.called_with(message),

@@ -26,7 +26,7 @@ Fold = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
 # the vendors' words for why an answer ended
 _CUT = ("length", "max_tokens")
-_CONTEXT_FULL = "model_context_window_exceeded"
+_CONTEXT_FULL = ("model_context_window_exceeded", "model_length")
 _REFUSED = {
     "refusal": "The model refused to answer",
     "safety": "The server's safety filter stopped the answer",
@@ -130,13 +130,13 @@ def finished(reply: Reply, request: Request, refusal: str, places: Mapping[str, 
     else is in it than the object asked for. What stands between tags for thinking is no such place. Raises CallError for
     an answer that is missing (`empty`, `thinking`), refused (`refusal`) or cut off, at the token cap (`length`) or by the
     context (`overflow`), with the reply. A complete JSON object passes even if it was cut."""
-    cut, text, thinking = reply.stop in _CUT, reply.text, reply.thinking
+    step, retry, stop = "", False, reply.stop.lower().partition(":")[0]
+    cut, text, thinking = stop in _CUT, reply.text, reply.thinking
     elsewhere = {name: part for name, part in places.items() if part.strip()}
-    step, retry, stop = "", False, reply.stop.lower()
     if refusal or stop in _REFUSED:
         kind, cause = "refusal", refusal or one_line(text, 400)
         title = _REFUSED["refusal"] if refusal else _REFUSED[stop]
-    elif reply.stop == _CONTEXT_FULL:
+    elif stop in _CONTEXT_FULL:
         raise overflow("Prompt and reply filled the context.", reply.usage.input)
     elif text.strip():
         if not cut or as_json(text) is not None:
@@ -295,6 +295,10 @@ def error_in_body(body: object) -> ServerError:
     hints = objects_of(fields, "details")
     asked = next((f"retry in {part['retryDelay']}" for part in hints if part.get("retryDelay")), text)
     kinds = [fields.get("type"), *(part.get("reason") for part in hints)]
+    if within := sound_text(part_of(fields, "metadata").get("raw")).strip():
+        # OpenRouter passes on what the provider said
+        told = error_in_body(as_json(within) or within)
+        return replace(told, code=told.code or _word(fields.get("code")))
     return ServerError(
         message=one_line(text, 400),
         kind=" ".join(filter(None, map(_word, kinds))).lower(),
@@ -321,7 +325,8 @@ _STATUS_OF = {
 def error_inside(body: dict[str, Any], target: CallTarget) -> RecjudgeError:
     """What an error means that was sent with status 200, as some gateways do; its code is then often the real status."""
     error = error_in_body(body)
-    status = int(error.code) if _STATUS.fullmatch(error.code) else _STATUS_OF.get(error.kind, 502)
+    code = next(filter(_STATUS.fullmatch, (_word(part_of(body, "error").get("code")), error.code)), "")
+    status = int(code) if code else _STATUS_OF.get(error.kind, 502)
     return failure(status, httpx.Headers(), error, target)
 
 
@@ -331,7 +336,7 @@ _UNITS = {"ms": 0.001, "mi": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
 _PART = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s{0,2}(ms|mi(?=lli)|h|m|s)", re.ASCII)
 _ASKED = re.compile(
     r"(?:try again|retry|wait|available|resets?)\b\D{0,30}?((?:\d{1,9}(?:\.\d{1,9})?\s{0,2}"
-    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)\b[, ]{0,2}|"
+    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)\b(?: and |[, ]{0,2})|"
     r"\d{1,9}[hm](?=\d))+)",
     re.ASCII | re.IGNORECASE,
 )
@@ -345,9 +350,9 @@ def _delay_in(text: str) -> float | None:
 
 
 def retry_after(headers: httpx.Headers, in_body: float | None = None) -> float | None:
-    """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date), else the body. A date
-    is compared with the server's own `Date` if it sends one, so the clocks may differ. Never negative, an hour at most;
-    None without a readable header."""
+    """Seconds to wait, from the headers `retry-after-ms` or `Retry-After` (seconds or an HTTP date), else the body, else
+    `x-ratelimit-reset-*` of the limits that are used up. A date is compared with the server's own `Date` if it sends one,
+    so the clocks may differ. Never negative, an hour at most; None where nothing is readable."""
     seconds, asked = in_body, headers.get("retry-after", "")
     if _SECONDS.fullmatch(milliseconds := headers.get("retry-after-ms", "")):
         seconds = float(milliseconds) / 1000
@@ -356,7 +361,22 @@ def retry_after(headers: httpx.Headers, in_body: float | None = None) -> float |
     elif (until := _http_date(asked)) is not None:
         now = _http_date(headers.get("date", ""))
         seconds = until - (time.time() if now is None else now)
+    elif in_body is None:
+        used = (
+            value
+            for name, value in headers.items()
+            if "x-ratelimit-reset" in name and headers.get(name.replace("reset", "remaining"), "0") == "0"
+        )
+        seconds = max(filter(None, map(_reset_s, used)), default=None)
     return None if seconds is None else min(max(0.0, seconds), LONGEST_DELAY_S)
+
+
+def _reset_s(value: str) -> float | None:
+    """The delay until a limit is reset: `6m0s`, a number of seconds, or the time in seconds or milliseconds since 1970."""
+    if not _SECONDS.fullmatch(value):
+        return _delay_in(f"retry in {value}")
+    number = float(value)
+    return number if number < 1e6 else number / (1000 if number > 1e11 else 1) - time.time()
 
 
 def _http_date(value: str) -> float | None:
@@ -383,12 +403,16 @@ _KEY_WORDS = (
     r"|access token|bearer token|credentials?)|api_key_invalid|invalid_api_key|invalid_authentication|unauthori[sz]ed"
 )
 _TOO_LONG = (
-    r"context[ _](?:length|window|size)|max(?:imum)? context|prompt is too long|too many (?:input )?tokens"
-    r"|exceed_context_size|input is too long"
+    r"context[ _](?:length|window|size|limit)|max(?:imum)? (?:context|prompt)|prompt is too long|too many (?:input )?tokens"
+    r"|exceed_context_size|input is too long|input token count|max_new_tokens. must be"
 )
 # a cap on the tokens of a reply that is larger than the server allows, not one that it does not know
 _CAPS = r"(?:max\w*_tokens\b|(?:completion|output) tokens|in the completion)"
 _TOO_MANY = r"too (?:large|high|big|many)|at most|exceed|maximum|less than|greater than|>"
+_UNREAD = (
+    r"json_validate_failed|output_parse_failed|tool_use_failed|failed_generation"
+    r"|fail\w* to (?:generate|validate|parse) (?:valid )?JSON|generated (?:JSON|output) does not match"
+)
 _MEANINGS = (
     _Meaning(range(300, 400), "", "redirect", "{server} redirects to {to}", "Give the final address with --base-url."),
     # Bedrock's kinds with other statuses than usual
@@ -407,27 +431,32 @@ _MEANINGS = (
              "{server} writes fewer tokens than asked for", "Lower --max-tokens."),
     _Meaning((), r"context_length_exceeded|exceed_context_size_error", "overflow", ""),
     _Meaning((), r"^content_", "refusal", "{server} refused the content of this call"),
-    _Meaning((403,), r"\bflagged\b|moderation|content[ _](?:filter|policy|management)", "refusal",
+    _Meaning((400, 403), r"\bflagged\b|moderation|content[ _](?:filter|policy|management)", "refusal",
              "{server} refused the content of this call"),
     # the server checks the model's JSON itself
-    _Meaning((400, 422, 500), r"json_validate_failed|output_parse_failed|tool_use_failed|failed_generation"
-             r"|fail\w* to (?:generate|validate|parse) (?:valid )?JSON|generated (?:JSON|output) does not match",
-             "bad_reply",
-             "{server} could not read the model's reply", retry=True),
+    _Meaning((400, 422, 500), _UNREAD, "bad_reply", "{server} could not read the model's reply", retry=True),
+    _Meaning((402,), "", "", "The account at {server} has no credit left", "Add credit, then resume."),
+    _Meaning((), r"insufficient_quota|billing_hard_limit_reached|insufficient_credits|billing_error|balance is too low"
+             r"|spending limit|API usage limits|any credits", "",
+             "The account at {server} has no credit left", "Add credit, then resume."),
+    _Meaning((400, 401, 403), r"organi[sz]ation (?:has been|must be)|(?:country|location)\b.{0,40} not supported"
+             r"|access is disabled", "", "{server} does not serve this account", "Settle it there, then resume."),
     _Meaning((401, 403), "", "", "{key}", "{check_key}"),
     _Meaning((400, 422), _KEY_WORDS, "", "{key}", "{check_key}"),
-    _Meaning((402,), "", "", "The account at {server} has no credit left", "Add credit, then resume."),
-    _Meaning((), r"insufficient_quota|billing_hard_limit_reached|insufficient_credits|billing_error"
-             r"|credit balance is too low", "", "The account at {server} has no credit left", "Add credit, then resume."),
-    _Meaning((), r"^model_not_found|not a valid model", "", "{server} has no model “{model}”",
-             "Check the name of the model."),
+    _Meaning((400,), r"failed to load model|no models loaded", "", "{server} cannot load “{model}”",
+             "Load it there, then resume."),
+    _Meaning((), r"^model_not_found|not a valid model|invalid model|model\b.{0,60}\b(?:not (?:exist|found)|decommissioned)"
+             r"|not support chat", "", "{server} has no model “{model}”", "Check the name of the model."),
     _Meaning((404,), r"\bmodel", "", "{server} has no model “{model}”", "Check the name of the model."),
-    _Meaning((404, 405), r"^deploymentnotfound", "", "{server} has no such deployment", "Check --base-url. {form}"),
+    _Meaning((400, 404, 405), r"^deploymentnotfound|API version not supported", "", "{server} has no such deployment",
+             "Check --base-url. {form}"),
     _Meaning((404, 405), "", "", "{server} has nothing at this address", "Check --base-url. {form}"),
+    # LM Studio, which answers so with status 200
+    _Meaning((), r"unexpected endpoint or method", "", "{server} has nothing at this address", "Check --base-url. {form}"),
     _Meaning((429,), "", "rate_limit", "{server} answered 429: too many requests", retry=True),
     _Meaning((503,), r"loading (?:the )?model|model is (?:still |currently )?loading|model .{0,60} is currently loading",
              "loading", "The server at {server} is loading the model", retry=True),
-    _Meaning((503, 529), "", "overloaded", "{server} answered {status}: overloaded", retry=True),
+    _Meaning((498, 503, 529), "", "overloaded", "{server} answered {status}: overloaded", retry=True),
     _Meaning((408, 504), "", "timeout", "{server} answered {status}: timed out", retry=True),
     _Meaning(range(500, 1000), "", "server_error", "{server} answered {status}", retry=True),
     _Meaning((), "", "bad_request", "{server} answered {status}"),
@@ -501,7 +530,7 @@ def overflow(why: str, prompt_tokens: int | None = None, context: int | None = N
 _REFUSING = re.compile(
     r"not (?:support|permit|allow|available|recogni|enabled)|unsupported|unrecogni|unknown|unexpected|unavailable|"
     r"extra (?:input|field)|invalid|does(?: not|n't) (?:support|accept)|only the default|failed to parse|"
-    r"deprecated|(?:may|can|must)(?:not| not| only) be|no longer|enabled only|cannot find field",
+    r"deprecated|(?:may|can|must|should)(?:not| not| only)? be|no longer|enabled only|cannot find field",
     re.IGNORECASE,
 )
 
@@ -524,10 +553,12 @@ REPAIRS = (
            r"|(?:system (?:message|prompt)|(?:system|developer) instruction|developer message)"),
     # Pydantic's and Azure's words for a bound in a schema
     Repair("maxLength", _REFUSING_STATUSES, r"\bmax(?:Length|Items)\b"),
-    Repair("response_format", _REFUSING_STATUSES,
-           r"response_?(?:format|schema)|json_schema|structured output|grammar|guided|additionalProperties"),
+    Repair("response_format", (*_REFUSING_STATUSES, 500),
+           r"response_?(?:format|schema)|json[_ ]schema|json mode|structured output|grammar|guided|additionalProperties"),
     Repair("format", (*_REFUSING_STATUSES, 500), r"\bformat\b|grammar|structured output|json schema"),
-    Repair("logprobs", (*_REFUSING_STATUSES, 500), r"logprobs"),
+    Repair("logprobs", (*_REFUSING_STATUSES, 403, 500), r"logprobs"),
+    # OpenRouter: no provider of this model takes every parameter
+    Repair("provider", (404,), r"handle the requested parameters", plain=True),
     Repair("cachePoint", (400, 403, 422, 500), r"prompt caching|cachePoint"),
 )  # fmt: skip
 
@@ -536,21 +567,15 @@ def refused_part(
     status: int, error: ServerError, sent: Mapping[str, Any], droppable: Sequence[str]
 ) -> str | None:
     """The part of the request among `sent` and `droppable` that the server refuses; None for any other error."""
-    parts = [name for name in droppable if name in sent]
+    parts = [] if re.search(_UNREAD, error.words, re.I) else [name for name in droppable if name in sent]
     if re.search(_TOO_MANY, error.message):
         # a cap that is too large, and one that is left out would cost more than any budget has set aside
         parts = [name for name in parts if not re.fullmatch(_CAPS, name)]
-    named = error.param.partition(".")[0]
-    if named in parts and status in _REFUSING_STATUSES:
-        return named
     refuses = is_refusal(error)
-    for name in parts if refuses else ():
-        if (
-            status in _REFUSING_STATUSES
-            and name != "system"
-            and re.search(rf"(?<![\w]){name}(?![\w])", error.message)
-        ):
-            return name
+    said = {word for word in re.findall(r"\w+", error.message) if word != "system"} if refuses else set()
+    named = (part for words in ({error.param.partition(".")[0]}, said) for part in parts if part in words)
+    if status in _REFUSING_STATUSES and (first := next(named, None)):
+        return first
     for repair in REPAIRS:
         fits = repair.part in parts and status in repair.statuses and (refuses or repair.plain)
         if fits and re.search(repair.words, f"{error.param} {error.message}", re.IGNORECASE):

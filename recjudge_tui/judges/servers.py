@@ -110,9 +110,10 @@ def checked_url(url: str) -> str:
     repeat what precedes an `@` or follows a `?`."""
     bare = url.strip().rstrip("/")
     if "@" in bare or "?" in bare or "#" in bare:
+        scheme = (re.match(r"https?://", bare) or [""])[0] if "@" in bare else ""
         raise UsageError(
             "A base URL must not contain a user name, a password or a query",
-            f"The URL is stored with every run. Use {bare.rpartition('@')[2].partition('?')[0]} instead.",
+            f"The URL is stored with every run. Use {scheme}{re.split('[?#]', bare.rpartition('@')[2])[0]} instead.",
             "Put the key into an environment variable and name that with --api-key-env.",
         )
     if fault := _fault_of(bare):
@@ -394,7 +395,7 @@ class HttpJudge(ABC):
         content, sent = self._body(request)
         post = partial(self._post, written(content), deadline)
         url, response, latency_s = await self._endpoints.call(post, request.seat)
-        if response.status_code == 200:
+        if response.status_code in (200, 201):
             return self._read(response, url, request, sent, latency_s)
         error = replies.error_of(response)
         has_images = any(message.images for message in request.messages)

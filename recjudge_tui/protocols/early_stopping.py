@@ -14,13 +14,7 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.run import RunSettings
 from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.stats.arrays import FloatArray
-from recjudge_tui.stats.planning import (
-    EVEN,
-    StoppingRule,
-    initial_state,
-    is_decided,
-    update_state,
-)
+from recjudge_tui.stats.planning import EVEN, StoppingRule, initial_state, is_decided, update_state
 
 Pair = tuple[str, str]
 # the systems of a case (the second empty for a single list) -> the verdict's value, None where it has none

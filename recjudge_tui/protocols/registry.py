@@ -316,13 +316,16 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 _NONE = re.compile(
-    r"(?:none(?: flagged)?|no(?: (?:flagged )?(?:items?|issues?|flags?)(?: flagged| found)?)?|null|nil|n a|nothing)?"
+    r"(?:none(?: flagged)?|(?:there (?:are|were) )?no(?: (?:flagged |quality )?(?:items?|issues?|flags?)"
+    r"(?: (?:are |were )?(?:flagged|found))?)?|null|nil|n a|nothing)?"
 )
 _PLACE = re.compile(
     r"\W*(?:\d{1,3}[.)]\s+)?(?:item|position|rank|no\.?|#)\s*#?(\d{1,4})\b|\W*(\d{1,4})\b", re.IGNORECASE
 )
 _ITEM = re.compile(r"(?:(?:item|position|rank|no\.?)\s*#?\s*|#)?(\d{1,4})(?:\.0)?", re.IGNORECASE)
-_NUMBERED = re.compile(r"(\d{1,4})[.):]\s+(.*)", re.DOTALL)
+_NUMBERED = re.compile(r"(?:item\s*#?)?(\d{1,4})[.):]\s+(.*)", re.DOTALL | re.IGNORECASE)
+# the names under which a flag has its item
+_PLACES = ("item", "position", "item_number", "number", "rank", "title")
 _WORD = re.compile(r"\w+")
 _EPISODE = re.compile(
     r"\b(season|episode|series|volume|part)s?\s+(?:\d+|one|two|three|[ivx]+)\b", re.IGNORECASE
@@ -343,15 +346,12 @@ class FlagReader:
         """The flags, each once. Raises ReplyFault, whose message names the entry, with the flags that can be read."""
         entries = raw
         if isinstance(raw, str):
-            if _NONE.fullmatch(" ".join(_WORD.findall(raw.casefold()))):
-                return ()
             entries = None
             with suppress(ValueError, RecursionError):
                 entries = json.loads(raw, strict=False)
-            entries = entries or list(self._lines(raw))
-        if isinstance(entries, dict):
-            entries = [entries] if entries else []
-        if entries in ([], [None], None) or not self._issues:
+            entries = entries if isinstance(entries, list | dict) else [raw]
+        entries = [entries] if isinstance(entries, dict) else entries
+        if not entries or not self._issues:
             return ()
         if not isinstance(entries, list):
             raise ReplyFault(
@@ -359,9 +359,10 @@ class FlagReader:
             )
         flags: dict[Flag, None] = {}
         first: ReplyFault | None = None
-        for entry in entries:
+        for entry in filter(None, entries):
             try:
-                flags[self._flag(entry)] = None
+                for each in self._lines(entry) if isinstance(entry, str) else [entry]:
+                    flags[self._flag(each)] = None
             except ReplyFault as fault:
                 first = first or fault
         if first is not None:
@@ -371,11 +372,12 @@ class FlagReader:
     def _flag(self, entry: object) -> Flag:
         if not isinstance(entry, dict):
             raise ReplyFault("every entry of “flagged_items” must be an object with item, issue and reason")
-        issue = str(entry.get("issue", entry.get("issue_type", "")))[:200]
+        told = {name_key(name): value for name, value in entry.items()}
+        issue = str(told.get("issue", told.get("issue_type", "")))[:200]
         if (name := self._issues.get(name_key(issue))) is None:
             raise ReplyFault(f"issue “{issue[:60]}” is none of {', '.join(self._issues.values())}")
-        item = entry.get("item", entry.get("position"))
-        flag = Flag(item_id=self._item(item), issue=name, reason=str(entry.get("reason") or ""))
+        item = next((told[place] for place in _PLACES if place in told), None)
+        flag = Flag(item_id=self._item(item), issue=name, reason=str(told.get("reason") or ""))
         return flag.model_copy(update={"refuted": refuted_by_data(flag, self._material) or ""})
 
     def _item(self, named: object) -> str:
@@ -384,8 +386,9 @@ class FlagReader:
         text = str(named).strip()
         if place := _ITEM.fullmatch(text):
             text = place[1]
-        elif (numbered := _NUMBERED.match(text)) and numbered[2].strip().casefold() in self._ids:
-            text = numbered[2].strip()
+        elif (numbered := _NUMBERED.match(text)) and 0 < int(numbered[1]) <= len(items):
+            title = numbered[2].strip().casefold()
+            text = numbered[1] if title in _titles(items[int(numbered[1]) - 1]) else text
         # no place has more than a few digits, and Python refuses to convert thousands of them
         if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= len(items):
             return items[int(text) - 1].item_id
@@ -395,15 +398,17 @@ class FlagReader:
 
     @cached_property
     def _ids(self) -> dict[str, str]:
-        """Titles, as in the data and as shown, in lower case -> id; the first of equal titles."""
+        """Titles -> id; the first of equal titles."""
         ids: dict[str, str] = {}
         for item in self._material.slates[0].items:
-            for title in (item.title.strip(), as_data(item.title)):
-                ids.setdefault(title.casefold(), item.item_id)
+            for title in _titles(item):
+                ids.setdefault(title, item.item_id)
         return ids
 
     def _lines(self, text: str) -> Iterator[dict[str, object]]:
-        """The entries of the published text form: `- Item 3 (Title): off-category - why`, a line each."""
+        """The entries of the published text form: `- Item 3 (Title): off-category - why`, a line each; none for “None”."""
+        if len(text) < 200 and _NONE.fullmatch(" ".join(_WORD.findall(text.casefold()))):
+            return
         for line in filter(str.strip, re.split(r"[\n;]", text[:20_000])):
             folded = line.casefold()
             named = [key for key in self._issues if _issue(key).search(folded)]
@@ -417,6 +422,11 @@ class FlagReader:
             elif len(t := [t for t in self._ids if re.search(rf"(?<!\w){re.escape(t)}(?!\w)", folded)]) == 1:
                 item = t[0]
             yield {"item": item, "issue": named[0], "reason": line[found.end() :].strip(" \t*:–—-().")}
+
+
+def _titles(item: ItemView) -> set[str]:
+    """Its title as in the data and as shown, in lower case."""
+    return {item.title.strip().casefold(), as_data(item.title).casefold()}
 
 
 def _issue(key: str) -> re.Pattern[str]:

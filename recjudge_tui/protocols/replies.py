@@ -78,6 +78,8 @@ def read_fields(prompt: Prompt, reply: Reply, wanted: tuple[AspectSpec, ...]) ->
         examples = [each for each in objects if _is_example(prompt, each.fields)]
         fields = _checked(prompt, (examples or objects)[-1].fields, wanted)
         before, after = "", ""
+    elif len(wanted) == 1 and (label := named_label(text, specs)) and not label.reply.isdigit():
+        fields, before, after = {name_key(wanted[0].field): label.reply}, "", ""
     else:
         raise ReplyFault("no JSON object with the fields asked for was found")
     replies = {fields[name_key(aspect.field)] for aspect in wanted}
@@ -301,8 +303,8 @@ _BEGINS_OBJECT = re.compile(r"""\{\s*(?:["'“”„«»‘’″`＂}\\#]|//|/\
 _OPEN_BEFORE = re.compile(r"\{[^{}\w]*\w[^{}]*(?:\{\s*)*?(?=\{\s*[^\s{])")
 _LONE = re.compile("[\ud800-\udfff]")
 _PRINTED = re.compile(r"\s*\{\s*'")
-# JSON knows no such escape: an apostrophe is meant
-_NO_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\'")
+# JSON knows no such escapes, but Markdown and TeX do: the character itself is meant
+_NO_ESCAPE = re.compile(r"""(?<!\\)((?:\\\\)*)\\(?=['_%*#&$])""")
 _WORD = re.compile(r"\w+")
 # a string without an end matches up to the end of the text, so that no part of it is scanned twice
 _TOKEN = re.compile(
@@ -401,7 +403,7 @@ def _object_at(text: str, start: int) -> tuple[Fields | None, int]:
     except _UNREADABLE:
         repaired, end = _without_trailing_commas(text, start)
         try:
-            fields = _DECODER.decode(_NO_ESCAPE.sub(r"\1'", repaired))
+            fields = _DECODER.decode(_NO_ESCAPE.sub(r"\1", repaired))
         except _UNREADABLE:
             return None, end
     return _sound(text, fields), end
@@ -507,7 +509,7 @@ _HEADING = re.compile(r"[ \t>*#\-\d.]{0,9}(?:reasoning|summary|conclusion)[ \t*]
 _DOTS = ("...", "…")
 _EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=\w)|(?<=\w)_{1,3}(?!\w)")
 _NAME_WORD = re.compile(r"[^\W_]+")
-_DIGITS = re.compile(r"\d[\d \t]*")
+_DIGITS = re.compile(r"\d+(?:,?[ \t]+\d+)*")
 
 
 class LabelLine(NamedTuple):
@@ -565,11 +567,12 @@ def summary_lines(lines: list[str], aspects: tuple[AspectSpec, ...], *, strict: 
         begin = _SUMMARY.match(bare)
         if not begin or not _DIGITS.fullmatch(values := bare[begin.end() :].strip(" \t*")):
             continue
-        if (given := len(values.split())) == len(aspects):
-            summaries += [LabelLine(number, *pair) for pair in zip(aspects, values.split(), strict=True)]
+        given = re.findall(r"\d+", values)
+        if len(given) == len(aspects):
+            summaries += [LabelLine(number, *pair) for pair in zip(aspects, given, strict=True)]
         elif strict:
             wanted = f"{len(aspects)} values, one for each aspect"
-            raise ReplyFault(f"“Summary” must hold {wanted}, not {given}")
+            raise ReplyFault(f"“Summary” must hold {wanted}, not {len(given)}")
     return summaries
 
 

@@ -123,7 +123,7 @@ class _Arrived:
         try:
             return self.judge.read_batch(self.body, request)
         except (CallError, JudgeError) as problem:
-            error = problem if isinstance(problem, CallError) else CallError("refused", str(problem))
+            error = problem if isinstance(problem, CallError) else CallError("refused", problem.sentences)
             if not error.text and not error.thinking:
                 error.text = self.body.decode("utf-8", "replace")
             raise error from None
@@ -566,7 +566,7 @@ class _Provider:
                 raise
             raise RunError(
                 f"it is unknown whether {self.server.url} received the batch",
-                str(error),
+                error.sentences,
                 f"Repeat “recjudge batch submit {run_id}”. It checks the provider's list before it sends anything.",
             ) from error
         batch_store.set_submitted(db, batch_id, remote_id)

@@ -98,10 +98,10 @@ class _LineAsker(OpenAIJudge):
             except CallError as error:
                 self._limits.note(error)
                 if failures.end_with(error):
-                    return _result(line, error={"code": error.kind, "message": str(error)})
+                    return _result(line, error={"code": error.kind, "message": error.sentences})
                 await failures.wait(error)
             except JudgeError as error:
-                return _result(line, error={"code": FATAL, "message": str(error)})
+                return _result(line, error={"code": FATAL, "message": error.sentences})
             else:
                 self._limits.note()
                 return _result(line, response={"status_code": 200, "request_id": uuid4().hex, "body": body})
@@ -109,7 +109,7 @@ class _LineAsker(OpenAIJudge):
     async def _sent(self, line: RequestLine, url: str) -> Answer:
         deadline = time.monotonic() + self._timeout_s
         _, response, _ = await self._post(line.body, deadline, url, line.path)
-        if response.status_code != 200:
+        if response.status_code not in (200, 201):
             raise self._endpoints.pause_server(url, self._meaning(url, response, error_of(response)))
         return response
 

@@ -587,7 +587,7 @@ class Call:
 
     def failed(self, error: CallError) -> CallResult:
         """The failure of the call, with what the last answer said and what was measured."""
-        kind, cause, said = error.kind, str(error), error.text or error.thinking
+        kind, cause, said = error.kind, error.sentences, error.text or error.thinking
         cap, speed = self.request.sampling.max_tokens, self.limits.speed
         if kind in CUT and repeats_itself(said):
             kind, cause = "loop", f"The model repeats itself: {one_line(said[-120:])}"

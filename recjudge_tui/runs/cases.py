@@ -40,13 +40,7 @@ from recjudge_tui.domain.protocols import ProtocolFacts
 from recjudge_tui.domain.run import RunSettings, form_words, sampling_of
 from recjudge_tui.domain.selection import Level, activity_levels
 from recjudge_tui.errors import NoCasesError, NoProfileError, ReplyFault, RunError, UsageError
-from recjudge_tui.judges.rules.issues import (
-    ISSUE_OF,
-    Catalogue,
-    Fault,
-    Shopper,
-    fault,
-)
+from recjudge_tui.judges.rules.issues import ISSUE_OF, Catalogue, Fault, Shopper, fault
 from recjudge_tui.protocols.registry import Protocol, profile_request
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.replies import profile_text
@@ -56,12 +50,7 @@ from recjudge_tui.runs.settings import AlreadyJudgedError, project_domain
 from recjudge_tui.store import cases as case_store
 from recjudge_tui.store import data as data_store
 from recjudge_tui.store.calls import CallKey, profile_reply
-from recjudge_tui.store.cases import (
-    CaseKey,
-    ShownCase,
-    load_material,
-    save_snapshots,
-)
+from recjudge_tui.store.cases import CaseKey, ShownCase, load_material, save_snapshots
 from recjudge_tui.store.database import Database, StoredRow
 from recjudge_tui.store.histories import read_histories, read_history
 from recjudge_tui.store.imports import known_ids

@@ -37,11 +37,7 @@ from recjudge_tui.runs.estimate import LOCAL, Price, cost_at, price_of
 from recjudge_tui.runs.lease import acquire
 from recjudge_tui.runs.record import NO_PROFILE, HeldRun, PreparedCall, Recorder, prepare_call
 from recjudge_tui.store import runs as run_store
-from recjudge_tui.store.calls import (
-    CallKey,
-    outstanding,
-    profiles_outstanding,
-)
+from recjudge_tui.store.calls import CallKey, outstanding, profiles_outstanding
 from recjudge_tui.store.database import Database, now
 from recjudge_tui.store.schema import connect
 from recjudge_tui.system import few_collections

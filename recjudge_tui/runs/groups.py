@@ -12,13 +12,7 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo, field_validator
 
 from recjudge_tui.domain.address import AddressError
 from recjudge_tui.domain.base import Model

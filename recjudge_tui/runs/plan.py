@@ -23,14 +23,7 @@ from recjudge_tui.protocols.registry import Protocol
 from recjudge_tui.protocols.registry import protocol as protocol_named
 from recjudge_tui.protocols.rendering import profile_messages, system_text
 from recjudge_tui.runs import settings as run_settings
-from recjudge_tui.runs.cases import (
-    ReadText,
-    RunCases,
-    Setup,
-    cases_to_read,
-    collect_cases,
-    hashed,
-)
+from recjudge_tui.runs.cases import ReadText, RunCases, Setup, cases_to_read, collect_cases, hashed
 from recjudge_tui.runs.estimate import CallPlan, estimate, refuse_too_long, require_price
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.calls import stored_reply

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args
 
 from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.roles import RUN_RATERS
@@ -168,7 +168,7 @@ def run_summary(db: Database, run_id: int) -> StoredRow:
 
 def run_progress(db: Database, run_id: int) -> Progress:
     """The counts of the run's committed calls, and what its process last said of those in flight. Raises NotFoundError."""
-    from recjudge_tui.domain.run import Progress
+    from recjudge_tui.domain.run import Progress, RunState
 
     sql = """SELECT count(*) AS calls, ifnull(sum(state = 'done'), 0) AS done, ifnull(sum(state = 'failed'), 0) AS failed,
                ifnull(sum(cached_from IS NOT NULL), 0) AS cached,
@@ -187,6 +187,8 @@ def run_progress(db: Database, run_id: int) -> Progress:
     counts = db.only(sql, (run_id,))
     sql = "SELECT state, in_flight, attempts, left_s FROM runs WHERE id = ?"
     run = db.only(sql, (run_id,), _no_run(run_id))
+    if run["state"] not in get_args(RunState):
+        raise odd_cell("runs", run_id, "state", "no state of a run")
     active = run["state"] == "running"
     return Progress(
         **dict(counts),

@@ -11,6 +11,7 @@ from recjudge_tui.domain.calls import Reply, Usage
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError
 from recjudge_tui.judges import replies
+from recjudge_tui.judges.openai import OpenAIJudge
 from recjudge_tui.judges.registry import Judge, make_judge
 from tests.support.judge_calls import asking, judge_error, workload
 from tests.support.stub_server import Stub, answer, completion, in_turn, serving
@@ -46,9 +47,7 @@ class TestParts:
             answer(400, {"object": "error", "message": "System role not supported", "code": 400}),
             refused("Conversation roles must alternate user/assistant/user/assistant/..."),
             refused(
-                "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
-                param="messages[0].role",
-                code="unsupported_value",
+                "Unsupported value: 'messages[0].role' does not support 'system'.", param="messages[0].role"
             ),
             refused("Developer instruction is not enabled for models/gemma-3-27b-it"),
             refused("Only user and assistant roles are supported!", status=500),
@@ -66,9 +65,7 @@ class TestParts:
         )
         assert {reply.dropped for reply in replies} == {("system",)}
 
-    async def test_a_cap_that_the_server_does_not_know_is_exchanged_and_both_answers_are_counted(
-        self,
-    ) -> None:
+    async def test_a_cap_that_the_server_does_not_know_is_exchanged(self) -> None:
         """It ends at its own cap of 20 tokens and says nothing of ours."""
         cut = {**completion(GOOD[:20], "length"), "usage": {"prompt_tokens": 500, "completion_tokens": 20}}
         whole = {**completion(GOOD), "usage": {"prompt_tokens": 500, "completion_tokens": 40}}
@@ -105,6 +102,8 @@ class TestParts:
             "Unknown name \"additionalProperties\" at 'generation_config.response_schema': Cannot find field.",
             "Invalid value at 'generation_config.response_schema.properties[1].value.enum[0]' (TYPE_STRING), 1",
             "response_format value as json_schema is enabled only for api versions 2024-08-01-preview and later",
+            "JSON mode is not enabled for models/gemma-3-27b-it",
+            "[{'loc': ['body', 'response_format', 'type'], 'msg': \"Input should be 'text' or 'json_object'\"}]",
         ],
     )
     async def test_a_schema_that_is_refused_in_other_words_is_left_out(self, message: str) -> None:
@@ -120,11 +119,24 @@ class TestParts:
             assert len(stub.bodies) == 1
         assert getattr(judge, "repetition_penalty", 1) is None
 
-    async def test_an_option_of_the_users_own_that_is_refused_is_left_out(self) -> None:
-        error = refused("Unsupported parameter: 'frequency_penalty' is not supported with this model.")
+    @pytest.mark.parametrize(
+        ("part", "error"),
+        [
+            ("frequency_penalty", refused("Unsupported parameter: 'frequency_penalty' is not supported.")),
+            ("temperature", refused("Input validation error: `temperature` must be strictly positive", 422)),
+            ("provider", refused("No endpoints found that can handle the requested parameters.", 404)),
+            ("logprobs", refused("You are not allowed to request logprobs from this model", 403)),
+        ],
+    )
+    async def test_a_users_option_that_is_refused_is_left_out(self, part: str, error: bytes) -> None:
         with serving(in_turn(error, answer(200, completion(GOOD)), to_get=NO_LIST)) as stub:
-            reply = await at(stub).ask(asking(extra={"frequency_penalty": 0.5}))
-        assert (reply.text, reply.dropped) == (GOOD, ("frequency_penalty",))
+            reply = await at(stub, "/v1").ask(asking(extra={part: 0.5}))
+        assert (reply.text, reply.dropped) == (GOOD, (part,))
+
+    def test_openrouter_gets_the_older_name_of_the_cap(self) -> None:
+        judge = OpenAIJudge(JudgeSpec(spec="openai:m", base_urls=("https://openrouter.ai/api/v1",)))
+        sent = json.loads(judge.batch_body(asking()))
+        assert ("max_tokens" in sent, "max_completion_tokens" in sent) == (True, False)
 
     async def test_of_a_schema_only_the_bounds_are_left_out(self) -> None:
         error = refused("Invalid schema for response_format: 'maxLength' is not permitted.")
@@ -137,17 +149,13 @@ class TestAddress:
     @pytest.mark.parametrize(
         ("given", "served"),
         [
-            ("", "/v1/chat/completions"),
-            ("/v1", "/v1/chat/completions"),
-            ("/v1/", "/v1/chat/completions"),
+            ("", "/v1/chat/completions"), ("/v1", "/v1/chat/completions"), ("", "/chat/completions"),
             ("/v1/chat/completions", "/v1/chat/completions"),
-            ("", "/chat/completions"),
-            ("/serving-endpoints", "/serving-endpoints/chat/completions"),
             ("/serving-endpoints/", "/serving-endpoints/chat/completions"),
             ("/serving-endpoints/chat/completions", "/serving-endpoints/chat/completions"),
             ("/api/v1beta/openai", "/api/v1beta/openai/chat/completions"),
         ],
-    )
+    )  # fmt: skip
     async def test_it_works_with_and_without_its_version_and_as_the_whole_path(
         self, given: str, served: str
     ) -> None:
@@ -173,7 +181,7 @@ class TestErrors:
             (429, {"error": {"message": "Rate limit reached. Please try again in 1m2.5s. Visit x"}}, 62.5),
             (429, {"error": {"message": "Please retry after 20 seconds."}}, 20.0),
             (429, {"error": {"message": "try again in 120ms"}}, 0.12),
-            (429, {"message": "Retry in 2 minutes"}, 120.0),
+            (429, {"message": "Try again in 1 minute and 26 seconds"}, 86.0),
             (429, [{"error": {"code": 429, "message": "Q", "details": [{"@type": "R", "retryDelay": "24.712s"}]}}], 24.712),
             (429, {"error": {"code": 429, "message": "Quota.", "details": [{"retryDelay": "3s"}]}}, 3.0),
             (503, {"error": {"message": "busy, retry in 3 s"}}, 3.0),
@@ -219,6 +227,7 @@ class TestErrors:
             refused("Failed to validate JSON. Please adjust your prompt.", code="json_validate_failed"),
             refused("Generated JSON does not match the expected schema.", status=422),
             refused("Parsing failed.", code="output_parse_failed"),
+            refused("additionalProperties 'x' not allowed", code="json_validate_failed"),
         ],
     )  # fmt: skip
     async def test_a_reply_that_the_server_could_not_read_is_asked_for_again(self, error: bytes) -> None:
@@ -256,6 +265,7 @@ class TestPlaces:
             ({"content": None, "reasoning_content": GOOD}, "thinking"),
             ({"content": "", "reasoning": GOOD}, "thinking"),
             ({"content": f"<think>\n{GOOD}"}, "thinking"),
+            ({"content": [{"type": "thinking", "thinking": t} for t in ([{"text": GOOD[:9]}], GOOD[9:])]}, "thinking"),
             ({"content": None, "reasoning_details": [{"type": "reasoning.text", "text": GOOD}]}, "thinking"),
             ({"content": None, "parsed": VALUE}, "field “parsed”"),
             ({"content": VALUE}, None),
@@ -295,10 +305,17 @@ class TestPlaces:
         with pytest.raises(CallError, match="The content of the answer is empty"):
             await answered(answer(200, body))
 
-    async def test_a_filter_is_named(self) -> None:
-        with pytest.raises(CallError, match="safety filter") as caught:
-            await answered(answer(200, completion("", "SAFETY")))
-        assert caught.value.retry is False
+    @pytest.mark.parametrize(
+        ("body", "said", "retry"),
+        [
+            (completion("", "SAFETY"), "safety filter", False),
+            ({"code": 1113, "message": "out of credit"}, "not a chat completion: out of credit", True),
+        ],
+    )
+    async def test_the_reason_is_named(self, body: object, said: str, retry: bool) -> None:
+        with pytest.raises(CallError, match=said) as caught:
+            await answered(answer(200, body))
+        assert caught.value.retry is retry
 
 
 class TestStreams:
@@ -353,6 +370,9 @@ class TestStreams:
                 judge = at(stub, provider=provider)
                 reply = await judge.ask(asking())
             assert (reply.text, reply.usage.output) == (GOOD, 9)
+        broken = "\n".join(map(json.dumps, [lines[0], {"error": "the runner has stopped"}])).encode()
+        with serving(in_turn(answer(200, broken))) as stub, pytest.raises(CallError, match="runner"):
+            await at(stub, provider="ollama").ask(asking())
 
 
 @pytest.mark.parametrize(

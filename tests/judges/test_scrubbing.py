@@ -39,8 +39,8 @@ FORMS = {
     "base64": b64encode(SECRET.encode()).decode(),
     "base64 for URLs": urlsafe_b64encode(f"a{SECRET}".encode()).decode(),
     "basic authentication": b64encode(f"user:{SECRET}".encode()).decode(),
-    "hex": SECRET.encode().hex(),
-}
+    "hex": SECRET.encode().hex(), "HEX": SECRET.encode().hex().upper(),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -57,7 +57,7 @@ def category(text: str, *, structured: bool = False) -> tuple[str, str]:
         f"<think>perhaps {POOR}</think>{GOOD}",
         *(f"{begin}perhaps {POOR}{end}\n{GOOD}" for begin, end in BLOCKS),
         "{'reasoning': 'it\\'s \"fine\"', 'category': 'Good Match', 'flagged_items': None}",
-        GOOD.replace('"r"', r'"the user\'s taste"'),
+        GOOD.replace('"r"', r'"the user\'s taste, 80\% of it, and \_more\_"'),
         json.dumps(GOOD),
     ],
 )
@@ -110,13 +110,9 @@ def test_a_reply_that_contradicts_itself_is_a_fault(text: str, said: str) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "CATEGORY: Good Match",
-        "Reasoning: it fits.\n\n**Category:** **Good Match**",
-        "- category = “good match”.",
-        "> Overall: GOOD MATCH",
-    ],
-)
+    ["CATEGORY: Good Match", "Reasoning: it fits.\n\n**Category:** **Good Match**", "- category = “good match”.",
+     "> Overall: GOOD MATCH", "Good Match", "**Good match.**"],
+)  # fmt: skip
 def test_the_published_text_form(text: str) -> None:
     assert category(text) == ("Good Match", "text")
 
@@ -148,23 +144,16 @@ def test_a_label_that_is_not_clear_is_asked_for_again(label: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "empty"),
-        ("  \n ", "empty"),
-        ("I like this list.", "no JSON object"),
-        ('{"reasoning": "r"}', "“category” is missing"),
-        ('{"category": null}', "“category” is missing"),
-        ('{"category": ["Good Match", "Poor Match"]}', "one label"),
-        ('{"category": true}', "one label"),
-        ('{"category": 2}', "must be one of"),
-        ('{"category": NaN}', "must be one of"),
-        ('{"verdict": {"category": "Good Match"}}', "“category” is missing"),
+        ("", "empty"), ("  \n ", "empty"), ("I like this list.", "no JSON object"), ("null", "no JSON object"),
+        ('{"reasoning": "r"}', "“category” is missing"), ('{"category": null}', "“category” is missing"),
+        ('{"category": ["Good Match", "Poor Match"]}', "one label"), ('{"category": true}', "one label"),
+        ('{"category": 2}', "must be one of"), ('{"category": NaN}', "must be one of"),
+        ('{"verdict": {"category": "Good Match"}}', "“category” is missing"), ("Category:", "no JSON object"),
         ('{"reasoning": "cut short", "category": "Good Ma', "no JSON object"),
-        ("Category:", "no JSON object"),
         ("Category: Good Match, because it fits", "must be one of"),
         ('{"category": ' + "1" * 5000 + "}", "no JSON object"),
-        ("null", "no JSON object"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_read_is_a_fault_that_names_itself(text: str, said: str) -> None:
     with pytest.raises(ReplyFault, match=said):
         read_fields(LIST, Reply(text=text), LIST.aspects)
@@ -180,7 +169,7 @@ def test_a_prompt_repeated_in_the_completion_is_not_the_answer() -> None:
 
 
 THINKING = (
-    ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<THOUGHT>", "</THOUGHT>"), ("<thoughts>", "</thoughts>"),
+    ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("< THOUGHT >", "</ THOUGHT >"), ("<thoughts>", "</thoughts>"),
     ("[THINK]", "[/THINK]"), ("◁think▷", "◁/think▷"), ("<seed:think>", "</seed:think>"),
     ("<longcat_think>", "</longcat_think>"), ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|channel>thought\n", "<channel|>"),
@@ -192,9 +181,7 @@ THINKING = (
 
 
 @pytest.mark.parametrize(("begin", "end"), THINKING)
-@pytest.mark.parametrize(
-    "thought", ["Hmm.", POOR, "Category: Poor Match", '{"category": "Poor', "```json\n{"]
-)
+@pytest.mark.parametrize("thought", [POOR, "Category: Poor Match", '{"category": "Poor', "```json\n{"])
 def test_no_label_is_read_in_the_thinking(begin: str, end: str, thought: str) -> None:
     assert category(f"{begin}{thought}{end}\n{GOOD}")[0] == "Good Match"
     assert category(f"{begin}{thought}{end}\nCategory: Good Match<|return|>")[0] == "Good Match"
@@ -226,19 +213,9 @@ def test_any_text_is_read_or_is_a_fault(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        " \n",
-        "...",
-        "null",
-        '{"profile": "You like',
-        'Sure: {"profile": "You like',
-        '{"profile": 5}',
-        '{"profile": " "}',
-        '{"text": "You like x."}',
-        '["You like x."]',
-    ],
-)
+    ["", " \n", "...", "null", '{"profile": "You like', 'Sure: {"profile": "You like', '{"profile": 5}', '{"profile": " "}',
+     '{"text": "You like x."}', '["You like x."]'],
+)  # fmt: skip
 def test_what_is_no_profile_is_a_fault(text: str) -> None:
     with pytest.raises(ReplyFault):
         profile_text(text)

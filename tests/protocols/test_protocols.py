@@ -158,16 +158,17 @@ def entry(named: Any, issue: str = "off-category", reason: str = "why") -> dict[
 
 
 def test_flags_that_can_be_read_are_not_lost_beside_others() -> None:
-    whys = ["Item 2", "#3", "4. " + listed().slates[0].items[3].title, 5.0]
+    whys = ["Item 2", "#3", "4. Thing 4", 5.0, "Item 6: thing 6"]
+    others = [{"Position": 7, "Issue_Type": "off-category"}, "Item 8: off-category - odd", {}, "none", None]
     with pytest.raises(ReplyFault) as caught:
-        flagged(*(entry(named) for named in whys), entry(99))
-    assert [flag.item_id for flag in caught.value.usable.flags] == ["i2", "i3", "i4", "i5"]  # type: ignore[attr-defined]
-    assert [flag.item_id for flag in flagged({"position": 2, "issue_type": "off-category"})] == ["i2"]
+        flagged(*(entry(named) for named in whys), entry(99), entry("3. Thing 4"), *others)
+    assert [flag.item_id for flag in caught.value.usable.flags] == [f"i{n}" for n in range(2, 9)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    "raw", ["No flagged items.", [None], "", "None", "none.", "n/a", "[]", "{}", None, {}, []]
-)
+    "raw",
+    ["There are no flagged items.", [None], "", "None", "n/a", "[]", "{}", None, {}, [], ["none"], [{}], False],
+)  # fmt: skip
 def test_no_flags_in_any_form(raw: Any) -> None:
     assert parse(category="Good Match", flagged_items=raw).flags == ()
 
@@ -230,7 +231,7 @@ def rated(text: str = "", aspect: str = "", **fields: Any) -> dict[str, float]:
 @pytest.mark.parametrize(
     "text",
     [
-        "The text is dry.\nSummary: 4 5 2 3",
+        "The text is dry.\nSummary: 4, 5, 2, 3",
         "**Summary:** 4 5 2 3.",
         "Persuasiveness: 4\nTransparency: 5\nAccuracy: 2\nSatisfaction: 3",
         'Sure: {"persuasiveness": 4.0, "transparency": "5", "accuracy": 2, "satisfaction": 3}',

@@ -6,6 +6,7 @@ It walks over every character, with a stack of its own, and believes a reply onl
 from __future__ import annotations
 
 import json
+import re
 
 # what takes an answer back, wherever it stands outside of the objects and after the first answer
 DOUBTS = (
@@ -157,8 +158,9 @@ def _string(text: str, place: int) -> tuple[str, int]:
     end = place + 1
     while _at(text, end) != '"':
         end += 2 if text[end] == "\\" else 1
+    written = re.sub(r"(\\\\)|\\([_%*#&$])", r"\1\2", text[place : end + 1])  # Markdown's and TeX's escapes
     try:
-        return json.loads(text[place : end + 1], strict=False), end + 1
+        return json.loads(written, strict=False), end + 1
     except ValueError:
         raise NotAnObjectError from None
 

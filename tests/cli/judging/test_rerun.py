@@ -41,8 +41,10 @@ def test_a_retry_takes_other_settings_and_its_advice_names_them(db: Database) ->
     assert (sent["max_completion_tokens"], sent["think"]) == (300, False)
     assert all(len(load_material(db, run, call["case_id"], 4).user.history) == 1 for call in calls(db, run))
     code, _, err = ran("runs", "retry", run, "--history", 99, "--db", db.path)
-    assert code == 1
-    assert "it can only show fewer" in err
+    assert (code, "it can only show fewer" in err) == (1, True)
+    gone = planned(db, server_judge(stub.url, "elsewhere"))
+    code, _, err = ran("runs", "resume", gone, "--db", db.path)
+    assert (code, "--base-url is an option of a new run: recjudge run PROTOCOL" in err) == (1, True), err
 
 
 @pytest.mark.parametrize("ahead", [timedelta(days=4000), timedelta(seconds=-5)])
