@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from recjudge_tui.domain.base import Model
 from recjudge_tui.domain.material import ImageView, Material
@@ -120,15 +120,23 @@ class Usage(Model):
     cost_usd: Annotated[float | None, BeforeValidator(dollars)] = None
 
 
+def _storable(text: str) -> str:
+    """The text with “?” for lone surrogates, which no database can hold: a judge of any kind may have written them."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+Said = Annotated[str, AfterValidator(_storable)]
+
+
 class Reply(Model):
     """What the judge returned. `structured`: the server enforced the schema. `stop`: its stop reason. `logprobs`: it
     returned token probabilities, from which `label_confidence` is. `sent`, `dropped`: the parameters that were sent, and
     those refused."""
 
-    text: str
-    thinking: str = ""
-    model: str = ""
-    stop: str = ""
+    text: Said
+    thinking: Said = ""
+    model: Said = ""
+    stop: Said = ""
     structured: bool = False
     usage: Usage = Usage()
     latency_s: float | None = None

@@ -21,7 +21,7 @@ def _judge(path: Path, *lines: str) -> replay.ReplayJudge:
 
 
 async def test_a_recorded_reply_comes_back_and_further_keys_are_ignored(tmp_path: Path) -> None:
-    reply = {"text": "two ☃", "thinking": "t", "usage": {"input": 3}, "from_the_future": 1}
+    reply = {"text": "two ☃", "thinking": "t\ud800", "usage": {"input": 3}, "from_the_future": 1}
     lines = [
         _line("one"),
         "",
@@ -30,7 +30,7 @@ async def test_a_recorded_reply_comes_back_and_further_keys_are_ignored(tmp_path
     judge = _judge(tmp_path / "june.jsonl", *lines)
     identity = await judge.prepare(workload())
     first, second = await judge.ask(asking("a")), await judge.ask(asking("b"))
-    assert (first.text, second.text, second.thinking, second.usage.input) == ("one", "two ☃", "t", 3)
+    assert (first.text, second.text, second.thinking, second.usage.input) == ("one", "two ☃", "t?", 3)
     assert (judge.name, judge.rater_kind, judge.cacheable) == ("replay:june", "judge", False)
     assert identity.details == {"recorded": 2}
 
