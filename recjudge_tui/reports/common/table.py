@@ -1,11 +1,12 @@
-"""The one type of table that reports return, and the functions that write it."""
+"""The one type of table that reports return, the page of several, and the functions that write them."""
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -24,8 +25,6 @@ Kind = Literal["text", "prose", "int", "float", "share", "ci", "usd", "seconds",
 Row = dict[str, object]
 # warning: why the figures may mislead; data: about these data; definition: what a figure is, shown by --explain
 NoteKind = Literal["warning", "data", "definition"]
-# unless more is asked for: notes about the data, and rows
-MOST_NOTES, MOST_ROWS = 3, 40
 
 
 class Note(str):
@@ -116,28 +115,12 @@ def columns(*parts: str | Column) -> tuple[Column, ...]:
     return tuple(out)
 
 
-def real(row: Row, name: str) -> float:
-    """A cell that is known to be a number."""
-    return float(cast(float, row[name]))
-
-
-def reals(rows: Iterable[Row], name: str) -> list[float]:
-    """The cells of a column that are numbers."""
-    return [cell for row in rows if isinstance(cell := row.get(name), float)]
-
-
-def whole(row: Row, name: str) -> int:
-    """A cell that is known to be a whole number."""
-    return int(cast(int, row[name]))
-
-
 @dataclass(frozen=True)
 class Table:
-    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in
-    `note`). `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people
-    read first; `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row,
-    by name; of the formats only JSON has them. Raises ValueError for a cell that is NaN or infinite, or that has no
-    column."""
+    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
+    `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people read first;
+    `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row, by name; of the
+    formats only JSON has them. Raises ValueError for a cell that is NaN or infinite, or that has no column."""
 
     title: str
     columns: tuple[Column, ...]
@@ -158,73 +141,14 @@ class Table:
                     raise ValueError(f"{name} is {value}: an undefined figure is None")
 
 
-def readable(
-    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some", most: int = MOST_ROWS
-) -> tuple[Table, bool]:
-    """The table as people read it, and whether something was left out. Its brief form and the first `most` rows
-    unless `whole`; definitions only with `explain`; `notes`: all, some (the warnings, and MOST_NOTES in all) or
-    none."""
-    seen = table
-    if table.brief is not None and table.rows and not whole:
-        seen = replace(table.brief, answer=table.answer, notes=table.notes)
-    by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
-    for note in table.notes:
-        by_kind[note_kind(note)].append(note)
-    said = [*by_kind["warning"], *by_kind["data"]]
-    kept = {"all": said, "none": []}.get(notes, said[: max(MOST_NOTES, len(by_kind["warning"]))])
-    kept = [*kept, *(by_kind["definition"] if explain else [])]
-    rows = seen.rows if whole else seen.rows[:most]
-    # a narrow screen hides minor columns
-    seen = replace(seen, columns=tuple(replace(c, minor=False) for c in seen.columns)) if whole else seen
-    if len(rows) < len(seen.rows):
-        kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
-    left_out = (seen is not table and not whole) or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
-    return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
+@dataclass(frozen=True)
+class Page:
+    """Several tables under one title, in the formats that a table has. `lead` are sentences for people."""
 
-
-def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows with only those of their cells that have a column."""
-    return tuple({c.name: row[c.name] for c in columns if c.name in row} for row in rows)
-
-
-def seen_first(table: Table, names: str | Sequence[str], rows: Sequence[Row] | None = None) -> Table:
-    """The table with a brief form: those of these columns (`"rater aspect"`) that it has, and these rows (by default all).
-    An empty table has none."""
-    if not table.rows:
-        return table
-    brief = table if rows is None else replace(table, rows=tuple(rows))
-    return replace(table, brief=_with_columns(brief, names.split() if isinstance(names, str) else names))
-
-
-def titled(table: Table, title: str) -> Table:
-    """The table under another title, in its brief form too."""
-    brief = None if table.brief is None else replace(table.brief, title=title)
-    return replace(table, title=title, brief=brief)
-
-
-def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:
-    """The tables with only these columns, in this order; a table that has none of them is unchanged. A column may be
-    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones."""
-    known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
-    labels = {column.label.lower(): column.name for table in tables for column in table.columns}
-    wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
-    check_known("column", wanted, known)
-    return tuple(_with_columns(table, wanted) for table in tables)
-
-
-def _with_columns(table: Table, names: Sequence[str]) -> Table:
-    by_name = {column.name: column for column in table.columns}
-    chosen = tuple(replace(by_name[name], minor=False) for name in names if name in by_name)
-    if not chosen:
-        return table
-    left_out = {column.label for column in table.columns} - {column.label for column in chosen}
-    rows, notes = cells_of(chosen, table.rows), notes_without(table, left_out)
-    return replace(table, columns=chosen, rows=rows, notes=notes, brief=None)
-
-
-def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:
-    """The notes of the table without those that explain a column left out, that is, begin with its label and a colon."""
-    return tuple(note for note in table.notes if note.partition(":")[0] not in left_out)
+    title: str
+    lead: tuple[str, ...]
+    tables: tuple[Table, ...]
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 class TableText(NamedTuple):
@@ -249,14 +173,9 @@ class Screen(NamedTuple):
 
 # "module:function" of the writers
 _WRITERS = {
-    "text": "plain:write",
-    "json": "data:json_text",
-    "csv": "data:csv_text",
-    "md": "documents:markdown",
-    "latex": "latex:write",
-    "html": "documents:html",
-    "plain": "documents:records",
-}
+    "text": "plain:write", "json": "data:json_text", "csv": "data:csv_text", "md": "documents:markdown",
+    "latex": "latex:write", "html": "documents:html", "plain": "documents:records",
+}  # fmt: skip
 FORMATS = tuple(_WRITERS)
 PARQUET = "parquet"
 # the format for each file ending
@@ -276,25 +195,58 @@ def format_of_file(path: Path) -> str:
     return fmt
 
 
-def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
-    """The table in a format of FORMATS; raises UsageError for another."""
+def render(made: Table | Page, fmt: str, screen: Screen | None = None) -> TableText:
+    """A table or a page in a format of FORMATS; raises UsageError for another."""
     check_known("format", [fmt], FORMATS)
+    screen = screen or Screen()
+    if isinstance(made, Page):
+        return _page(made, fmt, screen)
     module, name = _WRITERS[fmt].split(":")
     found = getattr(import_module(f"recjudge_tui.reports.common.writers.{module}"), name)
     write = cast(Callable[[Table, Screen], TableText], found)
-    return write(table, screen or Screen())
+    return write(made, screen)
 
 
-def write_table(table: Table, fmt: str = "text", out: Path | None = None) -> None:
-    """Write a table as `put_written` does, its notes to stderr if the format has no place for them. Raises UsageError for an
-    unknown format."""
-    put_written(lambda screen: render(table, fmt, screen), out)
+def _page(page: Page, fmt: str, screen: Screen) -> TableText:
+    """JSON is `{title, lead, tables, settings}`; CSV and LaTeX are the tables one after another, with the sentences returned
+    beside them."""
+    if fmt == "json":
+        from recjudge_tui.reports.common.writers.data import content, dumped
+
+        tables = [content(table) for table in page.tables]
+        whole = {"title": page.title, "lead": list(page.lead), "tables": tables}
+        return TableText(dumped(whole | {"settings": dict(page.settings)}))
+    if fmt == "html":
+        from recjudge_tui.reports.common.writers.documents import document, safe, section
+
+        lead = "".join(f"<p>{safe(line)}</p>\n" for line in page.lead)
+        body = "".join(section(table, "h2") for table in page.tables)
+        return TableText(document(page.title, f"<h1>{safe(page.title)}</h1>\n{lead}{body}"))
+    parts = [render(table, fmt, screen) for table in page.tables]
+    if fmt == "md":
+        from recjudge_tui.reports.common.writers.documents import escaped
+
+        lines = [f"# {escaped(page.title)}", *(escaped(line) for line in page.lead)]
+        return TableText("\n\n".join([*lines, *(part.text.rstrip("\n") for part in parts)]) + "\n")
+    if fmt == "text":
+        from recjudge_tui.reports.common.writers.plain import heading
+
+        return TableText("\n".join([heading(page.title, page.lead, screen), *(part.text for part in parts)]))
+    if fmt == "plain":
+        from recjudge_tui.reports.common.writers.documents import records_heading
+
+        head = records_heading(page.title, page.lead)
+        return TableText("\n".join([head, *(part.text for part in parts)]))
+    lead_lines = map(safe_text, page.lead)
+    notes = tuple(dict.fromkeys((*lead_lines, *(note for part in parts for note in part.notes))))
+    return TableText("\n".join(part.text for part in parts), notes)
 
 
-def put_written(write: Callable[[Screen], TableText], out: Path | None = None) -> None:
-    """Write the output of `write` to a file (whole or not at all) or to stdout; notes go to stderr. Raises StoreError
-    when the file cannot be written."""
-    written = write(stdout_screen() if out is None else Screen(width=100))
+def write(made: Table | Page, fmt: str = "text", out: Path | None = None) -> None:
+    """Write a table or a page to a file (whole or not at all) or to stdout, its notes to stderr if the format has no place
+    for them. Raises UsageError for an unknown format, StoreError when the file cannot be written."""
+    screen = stdout_screen() if out is None else Screen(width=100)
+    written = render(made, fmt, screen)
     for note in written.notes:
         sys.stderr.write(f"{safe_text(note)}\n")
     if out is None:
@@ -328,8 +280,6 @@ def writing(out: Path) -> Iterator[None]:
 def stdout_screen() -> Screen:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     unicode = encoding.startswith(("utf", "gb18030"))
-    import shutil
-
     if not sys.stdout.isatty():
         # the reader is another program: as wide as the cells need, unless COLUMNS is set
         wanted = os.environ.get("COLUMNS", "")

@@ -135,9 +135,8 @@ def guard_note(cells: int) -> str:
 
 
 def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[Any]], target: Path | BinaryIO) -> int:
-    """Write rows of texts, numbers and None under these column names; returns their number. A column without a value
-    has the type text. The whole table is held in memory in Arrow's compact form. Raises RecjudgeError without
-    pyarrow."""
+    """Write rows of texts, numbers and None under these column names; returns their number. A column without a value has
+    the type text. The whole table is held in memory in Arrow's compact form. Raises RecjudgeError without pyarrow."""
     pa, parquet = _pyarrow()
     stream = iter(rows)
     parts = []
