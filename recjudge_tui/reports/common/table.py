@@ -200,46 +200,12 @@ def render(made: Table | Page, fmt: str, screen: Screen | None = None) -> TableT
     check_known("format", [fmt], FORMATS)
     screen = screen or Screen()
     if isinstance(made, Page):
-        return _page(made, fmt, screen)
+        pages = import_module("recjudge_tui.reports.common.writers.pages")
+        return cast(TableText, pages.write(made, fmt, screen))
     module, name = _WRITERS[fmt].split(":")
     found = getattr(import_module(f"recjudge_tui.reports.common.writers.{module}"), name)
     write = cast(Callable[[Table, Screen], TableText], found)
     return write(made, screen)
-
-
-def _page(page: Page, fmt: str, screen: Screen) -> TableText:
-    """JSON is `{title, lead, tables, settings}`; CSV and LaTeX are the tables one after another, with the sentences returned
-    beside them."""
-    if fmt == "json":
-        from recjudge_tui.reports.common.writers.data import content, dumped
-
-        tables = [content(table) for table in page.tables]
-        whole = {"title": page.title, "lead": list(page.lead), "tables": tables}
-        return TableText(dumped(whole | {"settings": dict(page.settings)}))
-    if fmt == "html":
-        from recjudge_tui.reports.common.writers.documents import document, safe, section
-
-        lead = "".join(f"<p>{safe(line)}</p>\n" for line in page.lead)
-        body = "".join(section(table, "h2") for table in page.tables)
-        return TableText(document(page.title, f"<h1>{safe(page.title)}</h1>\n{lead}{body}"))
-    parts = [render(table, fmt, screen) for table in page.tables]
-    if fmt == "md":
-        from recjudge_tui.reports.common.writers.documents import escaped
-
-        lines = [f"# {escaped(page.title)}", *(escaped(line) for line in page.lead)]
-        return TableText("\n\n".join([*lines, *(part.text.rstrip("\n") for part in parts)]) + "\n")
-    if fmt == "text":
-        from recjudge_tui.reports.common.writers.plain import heading
-
-        return TableText("\n".join([heading(page.title, page.lead, screen), *(part.text for part in parts)]))
-    if fmt == "plain":
-        from recjudge_tui.reports.common.writers.documents import records_heading
-
-        head = records_heading(page.title, page.lead)
-        return TableText("\n".join([head, *(part.text for part in parts)]))
-    lead_lines = map(safe_text, page.lead)
-    notes = tuple(dict.fromkeys((*lead_lines, *(note for part in parts for note in part.notes))))
-    return TableText("\n".join(part.text for part in parts), notes)
 
 
 def write(made: Table | Page, fmt: str = "text", out: Path | None = None) -> None:
