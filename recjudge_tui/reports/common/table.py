@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import StoreError, UsageError, check_known
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["text", "prose", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
 Row = dict[str, object]
+Format = TypeVar("Format", bound=str)
 # warning: why the figures may mislead; data: about these data; definition: what a figure is, shown by --explain
 NoteKind = Literal["warning", "data", "definition"]
 
@@ -187,12 +188,15 @@ _ALIKE = {".htm": "html", ".latex": "latex", ".text": "text", ".diff": "text", "
 
 def format_of_file(path: Path) -> str:
     """The format for the ending of the file: one of FORMATS, or PARQUET. Raises UsageError for an unknown ending."""
-    ending = path.suffix.lower()
-    fmt = ENDINGS.get(ending) or _ALIKE.get(ending)
-    if fmt is None:
+    return by_ending(path, "format", ENDINGS | _ALIKE, f"Use {' '.join(ENDINGS)}.")
+
+
+def by_ending(path: Path, what: str, known: Mapping[str, Format], use: str) -> Format:
+    """What is `known` for the ending of the file. Raises UsageError for another ending, with what to `use`."""
+    if (ending := path.suffix.lower()) not in known:
         cause = "The format follows the ending of the file name."
-        raise UsageError(f"no format for “{path.name}”", cause, f"Use {' '.join(ENDINGS)}.")
-    return fmt
+        raise UsageError(f"no {what} for “{path.name}”", cause, use)
+    return known[ending]
 
 
 def render(made: Table | Page, fmt: str, screen: Screen | None = None) -> TableText:

@@ -19,7 +19,7 @@ from rich.text import Text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import whole_file
-from recjudge_tui.reports.common.table import writing
+from recjudge_tui.reports.common.table import by_ending, writing
 from recjudge_tui.reports.figures.marks import (
     Bars,
     Figure,
@@ -76,12 +76,8 @@ _METADATA: dict[str, dict[str, str | None]] = {
 
 def picture_format(path: Path) -> str:
     """svg, png or pdf, from the file's ending. Raises UsageError for another."""
-    ending = path.suffix.lower()
-    if ending not in PICTURES:
-        follows = "The format follows the ending of the file name."
-        use = f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}."
-        raise UsageError(f"no picture format for “{path.name}”", follows, use)
-    return ending[1:]
+    use = f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}."
+    return by_ending(path, "picture format", {ending: ending[1:] for ending in PICTURES}, use)
 
 
 def draw_picture(
