@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.rows import Row, bounded_row, command_parser, print_rows
 from recjudge_tui.prompting.tuning import FEWEST_USERS as FEWEST_WHO_TEST
-from recjudge_tui.reports.common.table import real
+from recjudge_tui.reports.common.rows import real
 from recjudge_tui.reports.slices import FEWEST_USERS
 from recjudge_tui.reports.why import FEWEST_USERS as FEWEST_OF_THEME
 from recjudge_tui.reports.why import Argument, phrase_rows

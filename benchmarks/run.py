@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.process import in_a_process
 from benchmarks.rows import Row, command_parser
-from recjudge_tui.reports.common.table import Column, Table, write_table
+from recjudge_tui.reports.common.table import Column, Table, write
 
 MODULES = (
     "startup",
@@ -74,7 +74,7 @@ def main(words: Sequence[str] | None = None) -> None:
             failed.append(name)
         print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr)
     cells = tuple({**row, "holds": _holds(row)} for row in rows)
-    write_table(Table("Measurements", COLUMNS, cells), options.format)
+    write(Table("Measurements", COLUMNS, cells), options.format)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 

@@ -16,7 +16,8 @@ from recjudge_tui.domain.protocols import OVERALL, with_unit
 from recjudge_tui.importers.load import import_files
 from recjudge_tui.people.raters import combine
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import readable, write_table
+from recjudge_tui.reports.common.rows import readable
+from recjudge_tui.reports.common.table import write
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.runs import start
 from recjudge_tui.runs.engine import work
@@ -121,7 +122,7 @@ def _ask_model(database: Database, spec: str) -> None:
     work_on(database, plan.run_id, narrate)
     opened, people = Project(database, identity, _EXAMPLE), _SHOWN["pairwise"].consensus
     asked = {"protocol": "pairwise", "aspect": OVERALL, "raters": (plan.rater, "rules"), "truth": people}
-    write_table(table_of(opened, "agreement", **asked))
+    write(table_of(opened, "agreement", **asked))
 
 
 def _print_summary(database: Database) -> None:
@@ -136,7 +137,7 @@ def _print_summary(database: Database) -> None:
     opened, people = Project.named(database, _EXAMPLE), _SHOWN["pairwise"].consensus
     board = table_of(opened, "leaderboard", protocol="pairwise", rater="rules")
     shown, _ = readable(board, notes="none")
-    write_table(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
+    write(replace(shown, title=f"{shown.title} · {_EXAMPLE}"))
     asked = {"protocol": "pairwise", "aspect": OVERALL, "raters": ("rules",), "truth": people}
     click.echo(click.wrap_text(f"\n{table_of(opened, 'agreement', **asked).answer}", 80))
     click.echo(_NEXT)
@@ -157,7 +158,7 @@ def _print_tables(database: Database, project: str) -> None:
         table_of(opened, "agreement", protocol=explained, truth="user", raters=(*ANNOTATORS, "rules"))
     )
     for table in tables:
-        write_table(
+        write(
             replace(table, title=f"{table.title} · {project} (synthetic data; rules is not a language model)")
         )
         click.echo()

@@ -97,8 +97,7 @@ def _keys_table(loaded: SettingsFile, rows: tuple[KeyRow, ...]) -> Table:
 def doctor(project: str | None, limit: int, db: str | None) -> PrintedWithExit:
     if project is not None:
         with open_db(db) as database:
-            opened = Project.named(database, project)
-            return PrintedWithExit(hostile_texts_table(database, opened.id, opened.name, limit))
+            return PrintedWithExit(hostile_texts_table(Project.named(database, project), limit))
     table = _installation(db)
     return PrintedWithExit(table, int(any(row["state"] == "problem" for row in table.rows)))
 

@@ -20,8 +20,7 @@ from recjudge_tui.errors import UsageError
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.run import Progress
-    from recjudge_tui.reports.common.page import Page
-    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.reports.common.table import Page, Table
     from recjudge_tui.steps import Action, Step
     from recjudge_tui.store.database import Database
 
@@ -76,8 +75,7 @@ def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = Fals
     """Write a table, page or text to stdout, or to a file with a line on stderr; a page with all rows if `whole`.
     Without a format, the file's ending decides. Text is already safe to show. Raises click.UsageError for a page as
     Parquet, which holds one table."""
-    from recjudge_tui.reports.common.page import write_page
-    from recjudge_tui.reports.common.table import Table, put_text, save_text, write_table
+    from recjudge_tui.reports.common.table import Table, put_text, save_text, write
     from recjudge_tui.reports.common.writers.data import save_table
 
     known = "text" if isinstance(output, str) else format_of(fmt, out)
@@ -88,7 +86,7 @@ def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = Fals
         (table,) = _chosen_columns(output)
         table = _as_read(table, known, fits=known == "text" and out is None)
         if out is None:
-            write_table(table, known)
+            write(table, known)
         else:
             for note in save_table(table, known, out):
                 narrate(note)
@@ -101,13 +99,13 @@ def put(output: Output, fmt: str | None, out: Path | None, *, whole: bool = Fals
             _as_read(table, known, whole=whole and table.brief is None)
             for table in _chosen_columns(*output.tables)
         )
-        write_page(replace(output, tables=tuple(tables)), known, out)
+        write(replace(output, tables=tuple(tables)), known, out)
     if out is not None:
         narrate(f"written to {out}")
 
 
 def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
-    from recjudge_tui.reports.common.table import with_columns
+    from recjudge_tui.reports.common.rows import with_columns
 
     context = click.get_current_context(silent=True)
     wanted = names(context.meta.get(COLUMNS)) if context else ()
@@ -117,7 +115,8 @@ def _chosen_columns(*tables: Table) -> tuple[Table, ...]:
 def _as_read(table: Table, fmt: str, *, whole: bool = False, fits: bool = False) -> Table:
     """The part of a table that people asked to read, with the options that show the rest; data formats have it all.
     `fits`: only as many rows as a screen shows."""
-    from recjudge_tui.reports.common.table import MOST_ROWS, readable, render, stdout_screen
+    from recjudge_tui.reports.common.rows import MOST_ROWS, readable
+    from recjudge_tui.reports.common.table import render, stdout_screen
 
     meta = click.get_current_context().meta
     if fmt not in ("text", "plain", "md", "latex", "html"):

@@ -19,8 +19,7 @@ from recjudge_tui.store.imports import undo_import
 
 if TYPE_CHECKING:
     from recjudge_tui.domain.roles import RaterKind
-    from recjudge_tui.reports.common.page import Page
-    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.reports.common.table import Page, Table
     from recjudge_tui.store.database import Database
 
 

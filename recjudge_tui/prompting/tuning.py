@@ -284,7 +284,7 @@ def compared(taught: Lesson, plans: Sequence[Plan], added: Sequence[str]) -> lis
     truth = np.array([taught.labels[of][0] for of in answers])
     _, user = np.unique([taught.user[case] for case, _ in answers], return_inverse=True)
     user = user.astype(np.int64)
-    stat = statistic_of(taught.project.db, taught.project.id, plans[0].protocol, taught.aspects[0])
+    stat = statistic_of(taught.project, plans[0].protocol, taught.aspects[0])
     labels = sorted(label.value for label in taught.prompt.labels_of(taught.aspects[0])) or None
     # each pair counts from both sides, so that no figure depends on names
     of_pairs = compares_lists(plans[0].protocol)

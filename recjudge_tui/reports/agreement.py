@@ -18,18 +18,8 @@ from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import rater_pairs, words
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    columns,
-    definition,
-    definitions,
-    real,
-    reals,
-    whole,
-)
+from recjudge_tui.reports.common.rows import real, reals, whole
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.stats import agreement as measures
@@ -42,13 +32,12 @@ from recjudge_tui.store.answers import Cell
 from recjudge_tui.store.cases import untimed_note
 
 SYSTEM = "system"
-TABLES = ("confusion", "by_label", "together", "ensembles", "benchmark")
 _WHO = "rater_a rater_b protocol aspect"
 
 
 def agreement(project: Project, choose: Options) -> Table:
     """One of the tables on agreement. Raises UsageError for a statistic, a level or options that do not fit the table."""
-    chosen = [name for name in TABLES if choose[name]]
+    chosen = [name for name in _UNFIT if choose[name]]
     _check_options(choose, chosen)
     if choose.benchmark:
         from recjudge_tui.reports.papers.runner import human_benchmark
@@ -64,7 +53,7 @@ def agreement(project: Project, choose: Options) -> Table:
     return replace(made, settings={**made.settings, **filled})
 
 
-# the options that a table has no use for
+# the options that a table, named by its own option, has no use for
 _UNFIT = {
     "confusion": ("by",),
     "by_label": ("stat", "level", "by"),
@@ -84,9 +73,8 @@ def _check_options(choose: Options, chosen: Sequence[str]) -> None:
         given = choose[name] == SYSTEM if name == "by" and not choose.benchmark else choose[name]
         if given not in (None, "", (), False, ("dataset",)):
             raise UsageError(f"{_hyphens(chosen[0])} cannot be combined with {name.replace('_', ' ')}")
-    check_known(
-        "statistic", choose.stat, (*(MANY_RATERS if choose.together else STATISTICS), rater_pairs.ALL)
-    )
+    known = MANY_RATERS if choose.together else STATISTICS
+    check_known("statistic", choose.stat, (*known, rater_pairs.ALL))
     fills = (choose.missing_truth, choose.missing_judge)
     if choose.as_published and fills != (None, None):
         raise UsageError("as published sets the values for missing verdicts; leave these out")
@@ -105,9 +93,8 @@ def _hyphens(name: str) -> str:
 
 def _met(project: Project, choose: Options) -> shapes.Met:
     """The raters that meet. Raises UsageError for a value of a missing truth that lies off a scale."""
-    met = shapes.meet(
-        project, choose.selection(), choose.truth, fills=(choose.missing_truth, choose.missing_judge)
-    )
+    fills = choose.missing_truth, choose.missing_judge
+    met = shapes.meet(project, choose.selection(), choose.truth, fills=fills)
     for meeting, labels in rater_pairs.label_sets(met).items() if choose.missing_truth is not None else ():
         facts = protocols.protocol_facts(meeting.protocol)
         ends = (labels[0], labels[-1]) if labels else None if facts.labels else facts.ends
@@ -261,7 +248,7 @@ def _about(met: shapes.Met) -> Iterator[str]:
     yield from words.left_out_notes(met.left_out)
     if met.ratings.untimed:
         yield untimed_note(met.ratings.untimed, "cases")
-    yield from words.scale_notes(met.project.db, met.project.id, (meeting[2:] for meeting in met.meetings))
+    yield from words.scale_notes(met.project, (meeting[2:] for meeting in met.meetings))
 
 
 def nothing(met: shapes.Met) -> str:
@@ -308,9 +295,8 @@ def _correlated(stat: str, x: FloatArray, y: FloatArray) -> Estimate:
     n = x.size
     if n < 3:
         return undefined("needs three systems: over two every correlation is 1 or -1", n)
-    value = {"pearson": measures.pearson, "spearman": measures.spearman, "kendall": measures.kendall}[stat](
-        x, y
-    )
+    named = {"pearson": measures.pearson, "spearman": measures.spearman, "kendall": measures.kendall}
+    value = named[stat](x, y)
     if value is None:
         return undefined(STATISTICS[stat].undefined, n)
     few = f"{quantity(n, 'system')}, too few" if n < _FEWEST_SYSTEMS + (stat == "kendall") else ""
@@ -422,7 +408,9 @@ def _brief(rows: Sequence[Row], met: shapes.Met) -> Table:
         if row["value"] is None:
             missing.setdefault(key, {}).setdefault(str(row["note"]), []).append(column)
         else:
-            line["note"] = join_notes(str(line["note"]), _withheld(row) or little)
+            parts = str(row["note"]).split("; ")
+            withheld = next((part for part in parts if part.startswith("no interval")), little)
+            line["note"] = join_notes(str(line["note"]), withheld)
         names[column] = None
         if long and row["ceiling"] is not None:
             line["people"] = short(real(row, "ceiling"))
@@ -446,11 +434,6 @@ def _brief(rows: Sequence[Row], met: shapes.Met) -> Table:
     title += "" if "rater_b" in about else f" with {told[0]['rater_b']}"
     lined = tuple({head.name: line.get(head.name) for head in heads} for line in shown)
     return Table(title, tuple(heads), lined)
-
-
-def _withheld(row: Row) -> str:
-    """Why a figure has no interval; empty if it has one."""
-    return next((part for part in str(row["note"]).split("; ") if part.startswith("no interval")), "")
 
 
 def _question(row: Row, rows: Sequence[Row]) -> str:
@@ -569,11 +552,9 @@ def by_label_table(project: Project, choose: Options) -> Table:
             cells = _who(meeting) | dict(zip(("label", "average", "label_value"), about, strict=True))
             rows += [cells | {"stat": stat} | figure.cells for stat, figure in by_stat.items()]
     notes += [_LABEL_FIGURES] if rows else []
-    answer = "; ".join(
-        f"{row['rater_a']} against {row['rater_b']}: macro F1 {short(row['value'])}"
-        for row in [row for row in rows if (row["average"], row["stat"]) == ("macro", "f1")][:2]
-        if isinstance(row["value"], float)
-    )
+    f1 = [row for row in rows if (row["average"], row["stat"]) == ("macro", "f1")][:2]
+    known = [(f"{row['rater_a']} against {row['rater_b']}", row["value"]) for row in f1]
+    answer = "; ".join(f"{who}: macro F1 {short(x)}" for who, x in known if isinstance(x, float))
     return Table("Agreement by label", _BY_LABEL, tuple(rows), tuple(notes), answer=answer and f"{answer}.")
 
 
@@ -614,10 +595,8 @@ def together_table(project: Project, choose: Options) -> Table:
             if refused := [stat for stat in stats if choose.stat and stat not in able]:
                 notes.append(f"{about}: no {', '.join(refused)}: {NO_ORDER}")
             stats = tuple(able)
-        outer = shapes.pairs(
-            met.ratings.cases, [shapes.Side(met.ratings.verdicts[own[0]]) for own in asked.values()]
-        )
-        judged = outer.judged_by(1)
+        sides = [shapes.Side(met.ratings.verdicts[own[0]]) for own in asked.values()]
+        judged = shapes.pairs(met.ratings.cases, sides).judged_by(1)
         seen[about] = judged.seen
         items = np.broadcast_to(judged.row, judged.matrix.shape).ravel()
         figures = measures.many_raters_estimates(
@@ -724,9 +703,8 @@ def _bounded(raters: int) -> None:
 
 
 def _subsets(both: shapes.Pairs, names: Sequence[str], choose: Options) -> Iterator[Row]:
-    stats = (
-        CORRELATIONS if rater_pairs.ALL in choose.stat else tuple(dict.fromkeys(choose.stat)) or ("pearson",)
-    )
+    named = tuple(dict.fromkeys(choose.stat)) or ("pearson",)
+    stats = CORRELATIONS if rater_pairs.ALL in choose.stat else named
     values = both.seen.both_sides(both.matrix)
     for level in choose.level:
         groups: IntArray | None = both.groups(level)

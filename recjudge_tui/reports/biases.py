@@ -36,7 +36,6 @@ from recjudge_tui.stats.registry import NO_ORDER
 from recjudge_tui.stats.retrieval import list_values
 from recjudge_tui.store import ratings as rated
 from recjudge_tui.store.data import text_lengths
-from recjudge_tui.store.database import Database
 from recjudge_tui.store.histories import load_evaluation_data, ranked_slates
 from recjudge_tui.store.raters import rater_row
 
@@ -119,9 +118,8 @@ def biases(project: Project, choose: Options) -> Table:
     several = f"finding: the interval excludes 0 after Holm's correction for {len(rows)} rows"
     notes += [definition(several)] if len(rows) > 1 else []
     notes += about_base(replace(chosen, questions=asked))
-    favours = dict.fromkeys(
-        f"{r['rater']} {r['finding']}" for r in rows if str(r["finding"]).startswith("favours")
-    )
+    shown = [row for row in rows if str(row["finding"]).startswith("favours")]
+    favours = dict.fromkeys(f"{row['rater']} {row['finding']}" for row in shown)
     why = join_notes(*(str(row["note"]) for row in rows if row["value"] is None))
     measured = any(row["value"] is not None for row in rows)
     none = "No preference is shown." if measured else f"Nothing could be measured: {why}."
@@ -135,8 +133,8 @@ def biases(project: Project, choose: Options) -> Table:
     for line in lines:
         own = (r for r in rows if r["ci_low"] is None and all(r[key] == line[key] for key in _LINE))
         line["note"] = join_notes(*(str(row["note"]) for row in own))
-    shown = [name for name in COVARIATES if any(name in line for line in lines)]
-    heads = columns(*(f"{name}|{name}" for name in ("rater", "protocol", "aspect", *shown)), "note")
+    met = [name for name in COVARIATES if any(name in line for line in lines)]
+    heads = columns(*(f"{name}|{name}" for name in ("rater", "protocol", "aspect", *met)), "note")
     brief = Table("Biases", (heads[0], Column("truth", "beyond"), *heads[1:]), tuple(lines))
     settings = {"truth": against, "k": choose.k}
     return Table("Biases", _COLUMNS, tuple(rows), tuple(notes), settings, answer=said, brief=brief)
@@ -162,8 +160,8 @@ def _slopes(project: Project, questions: Sequence[rated.Question], choose: Optio
     raters = rated.project_raters(project.db, project.id)
     others = [q for q in rated.project_questions(project.db, project.id) if q.rater in choose.truth]
     ratings = rated.load_questions(project.db, project.id, [*questions, *others], choose.cases)
-    known = covariates(project.db, project.id, ratings, choose.k)
-    unordered = categories(project.db, project.id)
+    known = covariates(project, ratings, choose.k)
+    unordered = categories(project)
     slopes: list[Slope] = []
     for question in questions:
         alike = [q for q in under_protocol(others, raters, question.protocol) if q.aspect == question.aspect]
@@ -175,13 +173,9 @@ def _slopes(project: Project, questions: Sequence[rated.Question], choose: Optio
 
 
 def _slope(
-    ratings: rated.Ratings,
-    question: rated.Question,
-    truth: Sequence[rated.Question],
-    name: str,
-    covariate: _Covariate,
-    reason: str,
-) -> Slope:
+    ratings: rated.Ratings, question: rated.Question, truth: Sequence[rated.Question], name: str,
+    covariate: _Covariate, reason: str,
+) -> Slope:  # fmt: skip
     cases = ratings.cases
     values = pairs(cases, [Side(ratings.verdicts[q]) for q in (question, *truth)]).wide
     y, given = values[0], ~np.isnan(values[1:])
@@ -197,9 +191,8 @@ def _slope(
     owner, _ = encode(user)
     count = np.bincount(owner)
     of_user = (np.bincount(owner, weights=part)[owner] / count[owner] for part in (x, y))
-    x, y = (
-        np.where(cases.is_pair[rows], part, part - mean) for part, mean in zip((x, y), of_user, strict=True)
-    )
+    centred = zip((x, y), of_user, strict=True)
+    x, y = (np.where(cases.is_pair[rows], part, part - mean) for part, mean in centred)
     differ = np.abs(x) > 1e-9 * max(1.0, float(np.abs(shown).max(initial=0.0)))
     kept = np.isin(user, user[differ])
     if not reason and not rows.size:
@@ -210,13 +203,13 @@ def _slope(
     return Slope(question, name, bool(truth), x[kept] / scale, y[kept], user[kept], sd, reason)
 
 
-def covariates(db: Database, project_id: int, ratings: rated.Ratings, k: int) -> Mapping[str, _Covariate]:
+def covariates(project: Project, ratings: rated.Ratings, k: int) -> Mapping[str, _Covariate]:
     """Covariate -> its values for the cases of these ratings."""
-    content = rated.judged_content(db, project_id, ratings.cases.ids)
+    content = rated.judged_content(project.db, project.id, ratings.cases.ids)
     judged = np.unique(np.concatenate([np.zeros(0, np.int64), *(v.row for v in ratings.verdicts.values())]))
     slates = np.unique(np.concatenate([content.slate_a[judged], content.slate_b[judged]]))
-    ranked = dict(ranked_slates(db, project_id, slates[slates > 0].tolist()))
-    data = load_evaluation_data(db, project_id)
+    ranked = dict(ranked_slates(project.db, project.id, slates[slates > 0].tolist()))
+    data = load_evaluation_data(project.db, project.id)
     ild = "ild" if any(data.categories.values()) else "title_ild"
     measured = list_values(list(ranked.values()), data, k, (ild, "popularity"))
 
@@ -226,15 +219,14 @@ def covariates(db: Database, project_id: int, ratings: rated.Ratings, k: int) ->
 
     titles = ([data.titles.get(item) or item for item in shown.items[:k]] for shown in ranked.values())
     lengths = [float(sum(map(len, shown))) for shown in titles]
-    sizes = text_lengths(db, project_id)
+    sizes = text_lengths(project.db, project.id)
     texts = [sizes.get(at, (nan, nan)) for at in content.explanation.tolist()]
     of_titles, of_texts = of_lists(lengths), np.array(texts, dtype=np.float64).reshape(-1, 2).T
     items = [float(len(shown.items[:k])) for shown in ranked.values()]
+    a_title = [total / n if n else nan for total, n in zip(lengths, items, strict=True)]
     return {
         "items": of_lists(items),
-        "titles": of_lists(
-            [total / count if count else nan for total, count in zip(lengths, items, strict=True)]
-        ),
+        "titles": of_lists(a_title),
         "length": (np.where(content.explanation > 0, of_texts[0], of_titles[0]), of_titles[1]),
         "words": (of_texts[1], of_texts[1]),
         "popularity": of_lists(measured["popularity"].tolist()),

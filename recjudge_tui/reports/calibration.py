@@ -72,14 +72,9 @@ class Stated:
 
 
 def stated_confidences(
-    project: Project,
-    rater: str,
-    truth: str,
-    *,
-    protocol: str | None = None,
-    aspect: str | None = None,
+    project: Project, rater: str, truth: str, *, protocol: str | None = None, aspect: str | None = None,
     cases: CaseSelection = EVERY_CASE,
-) -> list[Stated]:
+) -> list[Stated]:  # fmt: skip
     """One for each question with labels that both raters answered, in the order of protocols and aspects. Raises
     NotFoundError for an unknown rater; UsageError for an unknown protocol or aspect, the same rater twice, a
     metric, or raters that share no question with labels."""
@@ -194,15 +189,11 @@ _STRICTNESS = columns("rater", "against|Against", "protocol aspect figure label 
 
 
 def strictness_table(
-    project: Project,
-    judges: Sequence[str],
-    annotators: Sequence[str],
-    protocols: Sequence[str] = SAER,
+    project: Project, judges: Sequence[str], annotators: Sequence[str], protocols: Sequence[str] = SAER,
     cases: CaseSelection = EVERY_CASE,
-) -> Table:
+) -> Table:  # fmt: skip
     """For each protocol, aspect and rater, one row `bias` and one row `share` per label, the best label first. A judge is
     compared with all annotators; cases that none of those judged are left out."""
-    db, project_id = project.db, project.id
     ratings = base(project, Selection(raters=(*judges, *annotators), cases=cases), newest=False).ratings
     order = {name: place for place, name in enumerate((*annotators, *judges))}
     rows: list[Row] = []
@@ -215,16 +206,14 @@ def strictness_table(
         met = pairs(ratings.cases, [Side(ratings.verdicts[q]) for q in alike])
         known = met.judged_by(1)
         seen[f"{protocol}, {aspect}"] = how = known.seen
-        bounds = words.value_bounds(db, project_id, alike[0], met.stored)
-        names = words.label_names(db, project_id, protocol, aspect, met.stored.reshape(-1))
-        unordered = (protocol, aspect) in words.categories(db, project_id)
+        bounds = words.value_bounds(project, alike[0], met.stored)
+        names = words.label_names(project, protocol, aspect, met.stored.reshape(-1))
+        unordered = (protocol, aspect) in words.categories(project)
         labels = names or {}
         if how.mirrored:
             # without a common side a label and its mirror are one
-            sides = {
-                v: f"{name} or {labels[-v]}" if -v in labels and v else name for v, name in labels.items()
-            }
-            labels = {v: name for v, name in sides.items() if v >= 0}
+            kept = [(v, name) for v, name in labels.items() if v >= 0]
+            labels = {v: f"{name} or {labels[-v]}" if v and -v in labels else name for v, name in kept}
         no_bias = NO_ORDER if unordered else NO_SIDE if how.mirrored else ""
         where = {"protocol": protocol, "aspect": aspect}
         values, users = known.matrix, known.user

@@ -11,8 +11,8 @@ from recjudge_tui.domain.occasions import Occasion, occasion_text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import ReplyFault
 from recjudge_tui.protocols.replies import profile_text
-from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import Column, Note, Row, Screen, Table, columns, readable, seen_first
+from recjudge_tui.reports.common.rows import readable, seen_first
+from recjudge_tui.reports.common.table import Column, Note, Page, Row, Screen, Table, columns, render
 from recjudge_tui.steps import Step
 from recjudge_tui.store.case_detail import CaseDetail, case_detail, imported_case
 from recjudge_tui.store.cases import case_row
@@ -144,7 +144,7 @@ def case_text(db: Database, case_id: int, width: int) -> str:
     """The page as people read it. Raises NotFoundError."""
     page = case_page(db, case_id)
     tables = tuple(readable(table)[0] for table in page.tables)
-    return render_page(replace(page, tables=tables), "text", Screen(width)).text
+    return render(replace(page, tables=tables), "text", Screen(width)).text
 
 
 def _lists(case: Case) -> Table:
@@ -159,9 +159,8 @@ def _lists(case: Case) -> Table:
             rows.append({"system": system, "side": side if several else "", "rank": rank, **about})
             beside.setdefault(rank, {"rank": rank})[side] = _item(case, item)
     named = {side: one_line(system) for side, (system, _) in zip("AB", case.slates, strict=False)}
-    heads = (
-        Column(side, f"{side} = {system}" if several else system, "prose") for side, system in named.items()
-    )
+    titles = {side: f"{side} = {system}" if several else system for side, system in named.items()}
+    heads = (Column(side, title, "prose") for side, title in titles.items())
     brief = Table("Lists", (Column("rank", "", "int"), *heads), tuple(beside.values()))
     return Table("Lists" if several else "List", _ITEMS, tuple(rows), brief=brief)
 

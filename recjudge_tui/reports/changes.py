@@ -24,19 +24,9 @@ from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import words
+from recjudge_tui.reports.common.rows import real, seen_first, whole
 from recjudge_tui.reports.common.segments import about_occasions
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    columns,
-    definition,
-    note_kind,
-    real,
-    seen_first,
-    whole,
-)
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, note_kind
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import OF_METRICS, Grid, levels_of
 from recjudge_tui.stats import hypotheses
@@ -167,10 +157,8 @@ class Changes:
 
     def listed(self, meeting: shapes.Meeting, ids: Sequence[int]) -> list[answers.ChangedCase]:
         """These cases with both verdicts on a question."""
-        a, b = (
-            answers.Answered(x.rater_id, *q[1:], x.run_id)
-            for x, q in zip((self.first, self.second), meeting[:2], strict=True)
-        )
+        sides = zip((self.first, self.second), meeting[:2], strict=True)
+        a, b = (answers.Answered(side.rater_id, *question[1:], side.run_id) for side, question in sides)
         return answers.changed_cases(self.project.db, a, b, ids)
 
 
@@ -238,7 +226,7 @@ def compare_sides(
     notes += dict.fromkeys(f"{part.meeting.where}: {note}" for part in parts for note in part.pairs.left_out)
     notes += map(str, words.orientation_notes({p.meeting.where: p.both.seen for p in parts if not p.system}))
     notes += words.rater_notes(ratings.raters[side.rater] for side in sides)
-    notes += words.scale_notes(project.db, project.id, (meeting[2:] for meeting in among))
+    notes += words.scale_notes(project, (meeting[2:] for meeting in among))
     return Changes(
         project, first, second, ratings, tuple(parts), prompt, tuple(_differences(a, b)), tuple(notes), selection, by_system
     )  # fmt: skip
@@ -252,8 +240,8 @@ def _parts(
     of_metric = any(ratings.raters[question.rater].of_metrics for question in meeting[:2])
     comparable = compares_lists(meeting.protocol) or not of_metric
     levels, labelled = levels_of(project, meeting, values) if comparable else ((), False)
-    unordered = meeting[2:] in words.categories(project.db, project.id)
-    bounds = words.value_bounds(project.db, project.id, meeting.a, values) if comparable else None
+    unordered = meeting[2:] in words.categories(project)
+    bounds = words.value_bounds(project, meeting.a, values) if comparable else None
     for system, within in shapes.system_parts(ratings.cases, a, b) if by_system else [("", None)]:
         met = shapes.pairs(ratings.cases, (shapes.Side(a), shapes.Side(b)), within)
         note = "" if comparable else OF_METRICS
@@ -296,13 +284,9 @@ def offered_sides(project: Project) -> tuple[tuple[str, str], ...]:
     names = {question.rater for question in project_questions(project.db, project.id)}
     every = list_runs(project.db, project.id)
     runs = [run for run in every if run["rater"] in names and run["protocol"] in offered()]
-    by_run = (
-        (f"{shapes.RUN}{run['id']}", f"run {run['id']}: {run['rater']} {run['prompt']}") for run in runs
-    )
+    told = {run["id"]: f"run {run['id']}: {run['rater']} {run['prompt']}" for run in runs}
+    by_run = ((f"{shapes.RUN}{run}", text) for run, text in told.items())
     return (*((name, name) for name in sorted(names, key=lambda name: shapes.rank_of(raters[name]))), *by_run)
-
-
-# ---- towards people --------------------------------------------------------------------------------------------------
 
 
 def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | None:
@@ -313,13 +297,9 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     if truth is not None:
         shapes.source(project, truth)
     sides, same = (changes.first.rater, changes.second.rater), question_of(part.meeting.protocol)
-    beside = [
-        q
-        for q in project_questions(project.db, project.id)
-        if (q.rater == truth if truth else raters[q.rater].kind in REFERENCES)
-        and q.rater not in sides
-        and (question_of(q.protocol), q.aspect) == (same, part.meeting.aspect)
-    ]
+    every = [q for q in project_questions(project.db, project.id) if q.rater not in sides]
+    alike = [q for q in every if (question_of(q.protocol), q.aspect) == (same, part.meeting.aspect)]
+    beside = [q for q in alike if (q.rater == truth if truth else raters[q.rater].kind in REFERENCES)]
     of_judges = all(raters[side].kind in RUN_RATERS for side in sides)
     if not part.grid.labelled or not beside or not (truth or of_judges):
         return None
@@ -337,9 +317,8 @@ def towards(changes: Changes, part: Part, truth: str | None = None) -> Row | Non
     before, after = (np.abs(x - t), np.abs(y - t)) if part.ordered else (x != t, y != t)
     stat = usual_statistic(True, ordered=part.ordered)
     labels = met.seen.labels(sorted(level.low for level in part.grid.levels))
-    found = agreement_change(
-        RatedPair(y, t, user), RatedPair(x, t, user), labels, stat, mirrored=met.seen.mirrored
-    )
+    later, earlier = RatedPair(y, t, user), RatedPair(x, t, user)
+    found = agreement_change(later, earlier, labels, stat, mirrored=met.seen.mirrored)
     return {
         "truth": chosen.rater, "n": int(kept.sum()), "towards": int((after < before).sum()),
         "away": int((after > before).sum()), "stat": stat, "before": found.earlier, "after": found.later,
@@ -381,9 +360,8 @@ def summary(changes: Changes, truth: str | None = None) -> Table:
     """One row per question (and system): how many changed and in which direction, a test, and the means; p values are
     Holm-adjusted over the rows. `facts["towards"]`: whether the first question's changes went towards people."""
     rows = [_summary_row(changes, part) for part in changes.parts]
-    rows = words.adjusted(
-        words.adjusted(rows, hypotheses.holm, "p_holm"), hypotheses.holm, "p_symmetry_holm", "p_symmetry"
-    )
+    rows = words.adjusted(rows, hypotheses.holm, "p_holm")
+    rows = words.adjusted(rows, hypotheses.holm, "p_symmetry_holm", "p_symmetry")
     notes = [f"the runs differ in {'; '.join(changes.differences)}"] if changes.differences else []
     notes += [*changes.notes, definition(_TESTS)]
     notes.append(definition("difference: mean of the second minus the first; interval over users"))
@@ -595,12 +573,9 @@ class Comparison(NamedTuple):
 
 
 def compared(
-    project: Project,
-    first: str = "",
-    second: str = "",
-    question: tuple[str, str] = ("", ""),
+    project: Project, first: str = "", second: str = "", question: tuple[str, str] = ("", ""),
     occasions: OccasionFilter = EVERY_OCCASION,
-) -> Comparison:
+) -> Comparison:  # fmt: skip
     """Two sides, empty for the usual ones, on this question, or else on the first one that they share. Raises as
     `sides_named`, and NotFoundError for an unknown context."""
     check_contexts(project.db, project.id, occasions)
@@ -622,11 +597,7 @@ def compared(
     if len(shared) > 1:
         tested = summary(compare_sides(project, sides, selection, shared)).rows[shared.index(asked)]
     return alone._replace(
-        question=(asked.protocol, asked.aspect),
-        questions=shared,
-        changes=changes,
-        summary={**told.rows[0], "p_holm": tested["p_holm"]},
-        answer=told.answer,
+        question=(asked.protocol, asked.aspect), questions=shared, changes=changes, answer=told.answer,
+        summary={**told.rows[0], "p_holm": tested["p_holm"]}, ids=array("q", changes.parts[0].grid.cases().tolist()),
         notes=tuple(note for note in told.notes if note_kind(note) != "definition"),
-        ids=array("q", changes.parts[0].grid.cases().tolist()),
-    )
+    )  # fmt: skip

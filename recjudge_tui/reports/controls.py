@@ -12,6 +12,7 @@ from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import covariates
+from recjudge_tui.reports.common.rows import real
 from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
@@ -59,9 +60,8 @@ def controlled(project: Project, choose: Options) -> Table:
     that does not fit the protocol or the method."""
     of_texts = protocol_facts(choose.protocol).unit == "explanation"
     if not (of_texts or compares_lists(choose.protocol)):
-        raise UsageError(
-            f"controls need verdicts on two lists or on texts, which {choose.protocol} does not give"
-        )
+        needed = "verdicts on two lists or on texts"
+        raise UsageError(f"controls need {needed}, which {choose.protocol} does not give")
     offered = TEXT_CONTROLS if of_texts else CONTROLS
     if unknown := [name for name in choose.control if name not in offered]:
         there = f"Available for {choose.protocol}: {', '.join(offered)}."
@@ -70,7 +70,7 @@ def controlled(project: Project, choose: Options) -> Table:
         raise UsageError(f"method “{choose.method}” has no controls", "Use bt, or leave the method out.")
     chosen = base(project, choose.selection())
     named = [name for control in dict.fromkeys(choose.control) for name in offered[control]]
-    measured = covariates(project.db, project.id, chosen.ratings, TOP_K) if chosen.questions else {}
+    measured = covariates(project, chosen.ratings, TOP_K) if chosen.questions else {}
     rows: list[Row] = []
     notes: list[str] = []
     worthless: dict[tuple[str, str], str] = {}
@@ -107,9 +107,8 @@ def _battles(chosen: Base, question: Question, by_call: bool) -> _Battles:
         for of in answers(chosen.project, question.protocol):
             if of.question == question:
                 here: BoolArray = np.isin(of.row, verdicts.row)
-                return _Battles(
-                    of.row[here], of.row[here], of.value[here], np.where(of.swapped[here], -0.5, 0.5)
-                )
+                place = np.where(of.swapped[here], -0.5, 0.5)
+                return _Battles(of.row[here], of.row[here], of.value[here], place)
         none = verdicts.row[:0]
         return _Battles(none, none, verdicts.value[:0], verdicts.value[:0])
     return _Battles(verdicts.row, verdicts.row, verdicts.value, np.zeros(verdicts.row.size))
@@ -132,11 +131,8 @@ def _text_battles(cases: CaseColumns, verdicts: Verdicts) -> _Battles:
 
 
 def _rows(
-    chosen: Base,
-    question: Question,
-    named: Sequence[str],
-    measured: Mapping[str, tuple[FloatArray, FloatArray]],
-) -> tuple[list[Row], str]:
+    chosen: Base, question: Question, named: Sequence[str], measured: Mapping[str, tuple[FloatArray, FloatArray]],
+) -> tuple[list[Row], str]:  # fmt: skip
     cases = chosen.ratings.cases
     row, other, outcome, place = _battles(chosen, question, POSITION in named)
     if not row.size:
@@ -155,16 +151,14 @@ def _rows(
     rivals = cases.system_b if compares_lists(question.protocol) else cases.system_a
     a, b, user = cases.system_a[row], rivals[other], cases.user[row]
     kept = ~unknown & ~np.isnan(outcome)
-    fitted = controlled_ratings(a, b, outcome, user, given, len(cases.systems))
-    plain = controlled_ratings(
-        a[kept], b[kept], outcome[kept], user[kept], given[kept, :0], len(cases.systems)
-    )
+    size = len(cases.systems)
+    fitted = controlled_ratings(a, b, outcome, user, given, size)
+    plain = controlled_ratings(a[kept], b[kept], outcome[kept], user[kept], given[kept, :0], size)
     count, users = int(kept.sum()), int(np.unique(user[kept]).size)
     shared: Row = {"rater": question.rater, "aspect": question.aspect, "n": count, "users": users}
-    met = [at for at in range(len(cases.systems)) if ((a == at) | (b == at)).any()]
-    met.sort(
-        key=lambda at: (np.isnan(fitted.ratings[at]), -np.nan_to_num(fitted.ratings[at]), cases.systems[at])
-    )
+    rating = fitted.ratings
+    met = [at for at in range(size) if ((a == at) | (b == at)).any()]
+    met.sort(key=lambda at: (np.isnan(rating[at]), -np.nan_to_num(rating[at]), cases.systems[at]))
     leads = [fitted.difference_p(x, y) for x, y in pairwise(met)]
     rows: list[Row] = []
     for at, p, p_holm in zip(met, [*leads, None], [*holm(leads), None], strict=True):
@@ -193,20 +187,15 @@ def _answer(rows: Sequence[Row]) -> str:
         return ""
     before = max(systems, key=lambda row: (float(str(row["without"] or 0)), row is systems[0]))
     first, second = systems[0], systems[min(1, len(systems) - 1)]
+    points, without = f"{first['value']:.0f}", f"{first['without']:.0f}"
     if isinstance(first["p_holm"], float) and first["p_holm"] < ALPHA:
         lead = "still leads" if first is before else f"leads instead of {before['what']}"
-        text = (
-            f"{first['what']} {lead} ({first['value']:.0f} points, without controls {first['without']:.0f})"
-        )
+        said = f"{first['what']} {lead}"
     else:
-        points = f"{first['value']:.0f} and {second['value']:.0f} points"
-        without = f"{first['without']:.0f} and {second['without']:.0f}"
-        text = (
-            f"{first['what']} and {second['what']} are not separable ({points}, without controls {without})"
-        )
-    matter = [
-        f"{row['what']} {row['value']:+.0f} points [{interval_text(row, 'points')}]"
-        for row in mine
-        if row["kind"] == CONTROL and isinstance(row["p_holm"], float) and row["p_holm"] < ALPHA
-    ]
+        said = f"{first['what']} and {second['what']} are not separable"
+        points, without = f"{points} and {second['value']:.0f}", f"{without} and {second['without']:.0f}"
+    text = f"{said} ({points} points, without controls {without})"
+    tested = [row for row in mine if row["kind"] == CONTROL and isinstance(row["p_holm"], float)]
+    known = [row for row in tested if real(row, "p_holm") < ALPHA]
+    matter = [f"{row['what']} {row['value']:+.0f} points [{interval_text(row, 'points')}]" for row in known]
     return f"With these held equal, {text}; {', '.join(matter) or 'no control is shown to matter'}."

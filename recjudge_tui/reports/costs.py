@@ -15,7 +15,8 @@ from recjudge_tui.domain.roles import COMBINED, RUN_RATERS
 from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Row, Table, columns, definition, definitions, seen_first
+from recjudge_tui.reports.common.rows import seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import estimates, label_sets
 from recjudge_tui.reports.words import combined_notes, orientation_notes
@@ -66,10 +67,10 @@ def _of_cases(project: Project, choose: Options) -> Table:
     for name in choose.raters:
         rater_row(project.db, project.id, name)
     costs, users = case_costs(project.db, project.id), choose.cases.users
+    costs = [c for c in costs if not choose.raters or c.rater in choose.raters]
     costs = [
-        c for c in costs if c.rater in (choose.raters or (c.rater,)) and choose.protocol in (None, c.protocol)
+        c for c in costs if choose.protocol in (None, c.protocol) and (users is None or c.user_id in users)
     ]
-    costs = [c for c in costs if users is None or c.user_id in users]
     rows = tuple(_row(list(group), choose.human_price) for _, group in groupby(costs, key=lambda c: c[:6]))
     about = "cost a case: dollars of all calls, failed ones too, by judged cases; interval over users (ratio)"
     notes: list[str] = [definition(about)] if any(row["ci_low"] is not None for row in rows) else []
@@ -195,11 +196,8 @@ def _sets(project: Project, choose: Options) -> Table:
         if refused:
             notes.append(f"{where}: {refused}")
             continue
-        judging = (known[m.a.rater].kind in RUN_RATERS for m in alike)
-        costs = [
-            prices.get(m.a[:2]) if by_run else choose.human_price
-            for m, by_run in zip(alike, judging, strict=True)
-        ]
+        by_run = {m.a: known[m.a.rater].kind in RUN_RATERS for m in alike}
+        costs = [prices.get(q[:2]) if judging else choose.human_price for q, judging in by_run.items()]
         together = pairs(met.ratings.cases, [met.side(q) for q in (*(m.a for m in alike), alike[0].b)])
         own = labels[alike[0]]
         stat = choose.stat or usual_statistic(own is not None and rule != "mean", ordered=ordered)

@@ -31,6 +31,7 @@ from recjudge_tui.domain.options import (
     Option,
 )
 from recjudge_tui.domain.protocols import OVERALL, SAER, offered
+from recjudge_tui.domain.selection import CaseSelection, Selection
 from recjudge_tui.errors import UsageError
 from recjudge_tui.stats.defaults import ALPHA, DIFFERENCES, LEVEL, POWER, TOP_K
 from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
@@ -38,10 +39,8 @@ from recjudge_tui.stats.registry import MANY_RATERS, STATISTICS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from recjudge_tui.domain.selection import CaseSelection, Selection
     from recjudge_tui.project import Project
-    from recjudge_tui.reports.common.page import Page
-    from recjudge_tui.reports.common.table import Table
+    from recjudge_tui.reports.common.table import Page, Table
 
 Section = Literal["Results", "Judge", "People", "Data", "Operate"]
 
@@ -94,8 +93,6 @@ class Options(dict[str, Any]):
 
     def selection(self, **changes: Any) -> Selection:
         """What the options select; `changes` are fields of a Selection that stand above them."""
-        from recjudge_tui.domain.selection import Selection
-
         given = self.get
         rater = given("rater")
         chosen = Selection(
@@ -109,7 +106,6 @@ def make(project: Project | None, report: str | Report, **given: Any) -> Table |
     """A report with these options, the others at their defaults, from one state of the file; without a project if it
     can. Raises UsageError for an option that the report lacks or a value that does not fit it, NotFoundError for an
     unknown context or system, and whatever the report raises."""
-    from recjudge_tui.domain.selection import CaseSelection
     from recjudge_tui.reports.common.segments import segmented
 
     declared = REPORTS[report] if isinstance(report, str) else report
@@ -182,9 +178,8 @@ def checked(report: Report, given: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = (value,) if isinstance(value, str) else tuple(value)
         several = values[name] if isinstance(values[name], tuple) else (values[name],)
         if option.choices and (wrong := [v for v in several if v not in option.choices]):
-            raise UsageError(
-                f"“{wrong[0]}” is no value of {name}", f"Available: {', '.join(option.choices)}."
-            )
+            there = f"Available: {', '.join(option.choices)}."
+            raise UsageError(f"“{wrong[0]}” is no value of {name}", there)
         if option.type in (int, float):
             number = isinstance(value, int | float) and not isinstance(value, bool) and value == value
             if not number or not all(_BOUNDS[kind][1](value, end) for kind, end in option.bounds.items()):
@@ -205,7 +200,6 @@ def function(place: str) -> Callable[..., Any]:
 
 def _cases(project: Project, report: Report, values: Mapping[str, Any]) -> CaseSelection:
     """The occasions, systems and users that the options name. Raises UsageError for users that do not exist."""
-    from recjudge_tui.domain.selection import CaseSelection
     from recjudge_tui.store.data import users_where
 
     context, start, to = (values[option.name] if option in report.options else None for option in OCCASIONS)
@@ -230,10 +224,8 @@ def _with_settings(report: Report, made: Table | Page | str, values: Mapping[str
 def own(name: str, kind: type, text: str, default: Any = None, bounds: Any = (), **more: Any) -> Option:
     """An option of one report, on the command line under its own name; by default off, or none."""
     usual: Any = False if kind is bool else () if kind is tuple else None
-    flag = f"--{name.rstrip('_').replace('_', '-')}"
-    return Option(
-        name, kind, text, usual if default is None else default, dict(bounds), **{"flag": flag} | more
-    )
+    more = {"flag": f"--{name.rstrip('_').replace('_', '-')}"} | more
+    return Option(name, kind, text, usual if default is None else default, dict(bounds), **more)
 
 
 K = own("k", int, "How many items of a list count.", TOP_K, {"ge": 1})

@@ -135,7 +135,14 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
             yield Check(f"extra {extra}", "ok", f"{package} {version(package)}")
         except PackageNotFoundError:
             yield Check(f"extra {extra}", "ok", f"not installed: {use}", f"pip install 'recjudge[{extra}]'")
-    yield from _plugins()
+    # the judges and importers of other packages
+    for group, what in ((JUDGES, "judge"), (IMPORTERS, "importer")):
+        for point in plugins(group):
+            try:
+                load_plugin(point)
+                yield Check(f"{what} {point.name}", "ok", f"from the package {package_of(point)}")
+            except UsageError as error:
+                yield _failed(f"{what} {point.name}", error, "warning")
     for run in around.stale:
         left = f"its process is gone; {run.outstanding} calls are left"
         told = f"{run.rater} in {run.project} was active, but {left}"
@@ -148,17 +155,6 @@ def local_checks(around: Surroundings, looked: FileReport | StoreError | None) -
         told = f"built-in list prices; no table of your own at {around.prices}"
         cure = "Create it for models without a list price or with a different price."
         yield Check("prices", "ok", told, cure)
-
-
-def _plugins() -> Iterator[Check]:
-    """The judges and importers of other packages."""
-    for group, what in ((JUDGES, "judge"), (IMPORTERS, "importer")):
-        for point in plugins(group):
-            try:
-                load_plugin(point)
-                yield Check(f"{what} {point.name}", "ok", f"from the package {package_of(point)}")
-            except UsageError as error:
-                yield _failed(f"{what} {point.name}", error, "warning")
 
 
 def _database(path: Path, looked: FileReport | StoreError | None) -> Check:

@@ -12,7 +12,8 @@ from recjudge_tui.domain.protocols import compares_lists, protocol_facts
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, seen_first
+from recjudge_tui.reports.common.rows import seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import by_labels, judge_and_truth, label_sets
 from recjudge_tui.reports.words import combined_notes, label_names
@@ -24,7 +25,6 @@ from recjudge_tui.stats.hypotheses import holm
 from recjudge_tui.stats.intervals import SHARE, Bounds
 from recjudge_tui.stats.planning import PredictionPoweredMean, prediction_powered_mean
 
-MEASURES = ("win_rate", "share", "mean")
 _OUTCOMES = {1.0: "win", 0.0: "tie", -1.0: "loss"}
 _BRIEF = "label source system opponent aspect value ci_low ci_high n_labelled n_judged saved note"
 _ABOUT = definitions("""\
@@ -115,7 +115,7 @@ def _question_rows(
     judge, human = sides.stored
     alike = by_labels(meeting, met)
     values = np.concatenate([human, judge] if alike else [human])
-    names = label_names(met.project.db, met.project.id, meeting.protocol, meeting.aspect, values)
+    names = label_names(met.project, meeting.protocol, meeting.aspect, values)
     notes += [f"{meeting.aspect}: {text}" for text in sides.left_out]
     same = measure != "mean" or (alike and not met.ratings.raters[meeting.a.rater].of_metrics)
     for part in _parts(sides, human, judge, choose):
@@ -199,10 +199,8 @@ def _rows(part: _Part, powered: PredictionPoweredMean, known: Estimate | None) -
     labelled = {"all labels": known.n if known else None}
     labelled |= dict.fromkeys(("people", "both"), powered.n_labelled)
     for source, found in sources.items():
-        worth = {
-            name: getattr(powered, name) if source == "both" else None
-            for name in ("n_effective", "saved", "power")
-        }
+        names = ("n_effective", "saved", "power")
+        worth = {name: getattr(powered, name) if source == "both" else None for name in names}
         yield {
             "system": part.system, "opponent": part.opponent, "source": source, "value": found.value, **found.ends(),
             "n_labelled": labelled.get(source), "n_judged": powered.n_judged if source in ("judge", "both") else None,

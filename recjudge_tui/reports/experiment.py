@@ -10,7 +10,8 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import money, quantity, short
 from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, seen_first
+from recjudge_tui.reports.common.rows import real, seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions
 from recjudge_tui.reports.declare import table_of
 from recjudge_tui.reports.sanity import lines_of_run
 from recjudge_tui.reports.topics import Topic, asked
@@ -138,6 +139,5 @@ def tuned(project: Project, trials: Sequence[PromptTrial], truth: str, stored: s
     answer += f", {trials[0].prompt} {figure_text({'value': trials[0].agreement.value}, 'value')}."
     settings = {"truth": truth, "stored": stored}
     table = Table("Tuned prompts", _TUNED, tuple(rows), _ABOUT_TUNED, settings, answer=answer)
-    return seen_first(
-        table, "prompt added value ci_low ci_high change change_low change_high p_holm word cost"
-    )
+    first = "prompt added value ci_low ci_high change change_low change_high p_holm word cost"
+    return seen_first(table, first)

@@ -50,21 +50,13 @@ _TABLES: dict[str, tuple[Sequence[str], Callable[..., Iterable[Sequence[Any]]]]]
 
 
 def export(
-    project: Project,
-    what: str,
-    fmt: files.ExportFormat | RankingFormat,
-    target: Path | TextIO,
-    filter_text: str = "",
-    systems: Sequence[str] = (),
-    occasions: OccasionFilter = EVERY_OCCASION,
-) -> files.ExportCounts:
-    """Write one kind of data. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions` for
-    everything but images.
-
-    `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items), lists and qrels. Raises
-    UsageError for options that cannot be combined, NotFoundError for an unknown context, RecjudgeError when the file
-    cannot be written.
-    """
+    project: Project, what: str, fmt: files.ExportFormat | RankingFormat, target: Path | TextIO, filter_text: str = "",
+    systems: Sequence[str] = (), occasions: OccasionFilter = EVERY_OCCASION,
+) -> files.ExportCounts:  # fmt: skip
+    """Write one kind of data. Only verdicts can be filtered, as on the screen; `systems` is for lists only, `occasions`
+    for everything but images. `replay:FILE` reads calls as JSON lines, and `import` reads labels, images (as items),
+    lists and qrels. Raises UsageError for options that cannot be combined, NotFoundError for an unknown context,
+    RecjudgeError when the file cannot be written."""
     db, key = project.db, project.id
     if filter_text and what != "verdicts":
         raise UsageError("only verdicts can be filtered")
@@ -80,10 +72,9 @@ def export(
         chosen = systems or known
     if fmt == "trec" or fmt == "ranx":
         if what not in RANKINGS:
-            cause = f"the format {fmt} is only for {' and '.join(RANKINGS)}"
-            raise UsageError(
-                cause, next_step=f"Use one of {', '.join((*files.EXPORT_FORMATS, files.PARQUET))}."
-            )
+            others = ", ".join((*files.EXPORT_FORMATS, files.PARQUET))
+            reason = f"the format {fmt} is only for {' and '.join(RANKINGS)}"
+            raise UsageError(reason, next_step=f"Use one of {others}.")
         if what != LISTS:
             return _write_qrels(project, fmt, target, occasions)
         if len(chosen) != 1:
@@ -108,22 +99,12 @@ def left_out(
     return untimed_note(untimed_count(project.db, project.id, counted, CaseSelection(occasions)), counted)
 
 
-# ---- verdicts --------------------------------------------------------------------------------------------------------
-
-
 def write_verdicts(
-    project: Project,
-    filter_text: str,
-    fmt: files.ExportFormat,
-    target: Path | TextIO,
-    occasions: OccasionFilter = EVERY_OCCASION,
-    *,
-    ids: Sequence[int] | None = None,
-) -> files.ExportCounts:
-    """Write the verdicts that match `filter_text`, by id, or those of `ids`; notes say which raters are made from others.
-
-    Raises what `project_filter` raises, and RecjudgeError when the file cannot be written.
-    """
+    project: Project, filter_text: str, fmt: files.ExportFormat, target: Path | TextIO,
+    occasions: OccasionFilter = EVERY_OCCASION, *, ids: Sequence[int] | None = None,
+) -> files.ExportCounts:  # fmt: skip
+    """Write the verdicts that match `filter_text`, by id, or those of `ids`; notes say which raters are made from
+    others. Raises what `project_filter` raises, and RecjudgeError when the file cannot be written."""
     if ids is None:
         chosen = project_filter(project.db, project.id, filter_text).at(occasions)
         ids = listed_verdicts(project.db, project.id, chosen).ids
@@ -147,11 +128,9 @@ _Query = tuple[str, Sequence[tuple[str, float | int]]]
 def _write_run(
     project: Project, system: str, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter
 ) -> files.ExportCounts:
-    """Write the current lists of one system as a run; rows are documents.
-
-    Scores that are missing or do not strictly decrease with the rank are replaced by n, n-1, ..., 1, so that a tool
-    that sorts by score gets the list's own order. Raises RecjudgeError for ids that a TREC file cannot hold.
-    """
+    """Write the current lists of one system as a run; rows are documents. Scores that are missing or do not strictly
+    decrease with the rank are replaced by n, n-1, ..., 1, so that a tool that sorts by score gets the list's own order.
+    Raises RecjudgeError for ids that a TREC file cannot hold."""
     replaced = on_occasions = 0
 
     def queries() -> Iterator[_Query]:
@@ -159,10 +138,11 @@ def _write_run(
         rows = stored.list_rows(project.db, project.id, [system], occasions)
         for (user, *occasion), group in groupby(rows, key=lambda row: (row[0], *row[5:])):
             items, list_scores = zip(*((row[2], row[4]) for row in group), strict=True)
-            scores = _falling(list_scores)
-            replaced += scores is None
+            # in the single precision that trec_eval uses
+            falls = None not in list_scores and (np.diff(np.asarray(list_scores, dtype=np.float32)) < 0).all()
+            scores = list_scores if falls else [float(n) for n in range(len(items), 0, -1)]
+            replaced += not falls
             on_occasions += any(occasion)
-            scores = scores or [float(n) for n in range(len(items), 0, -1)]
             yield query_name(user, Occasion(*occasion)), [*zip(items, scores, strict=True)]
 
     name = "_".join(system.split()) or "run"
@@ -180,12 +160,10 @@ def _write_run(
 def _write_qrels(
     project: Project, fmt: RankingFormat, target: Path | TextIO, occasions: OccasionFilter
 ) -> files.ExportCounts:
-    """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list.
-
-    The events that count on an occasion, and the value of an item with several values, are as in the offline metrics
-    (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that
-    is not a whole number, and for ids that a TREC file cannot hold.
-    """
+    """Write the held-out items of every user as qrels, for each of these occasions on which the user has a list. The
+    events that count on an occasion, and the value of an item with several values, are as in the offline metrics
+    (`truths_of`). A user without lists has the occasions that the events name. Raises RecjudgeError for a value that is
+    not a whole number, and for ids that a TREC file cannot hold."""
     slates = current_slates(project.db, project.id)
 
     def queries() -> Iterator[_Query]:
@@ -238,13 +216,6 @@ def _trec_id(name: str) -> str:
         "It contains white space, which would separate fields.",
         "The formats ranx and csv hold any id. Nothing was written.",
     )
-
-
-def _falling(scores: Sequence[float | None]) -> list[float] | None:
-    """The scores, if each is lower than the one before in the single precision that trec_eval uses; else None."""
-    known = [score for score in scores if score is not None]
-    falls = (np.diff(np.asarray(known, dtype=np.float32)) < 0).all()
-    return known if falls and len(known) == len(scores) else None
 
 
 def _relevance(user_id: str, item_id: str, value: float) -> int:

@@ -16,18 +16,8 @@ from recjudge_tui.domain.selection import Selection
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    cells_of,
-    columns,
-    definition,
-    definitions,
-    real,
-    whole,
-)
+from recjudge_tui.reports.common.rows import cells_of, real, whole
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, figure_text, wide
 from recjudge_tui.shapes import ANY_ISSUE, Items, Side, items, pairs
@@ -71,9 +61,8 @@ def flags(project: Project, choose: Options) -> Table:
     if choose.truth and not choose.agreement:
         raise UsageError("a truth is for the agreement on flags", "Ask for the agreement, or leave it out.")
     if choose.agreement and (choose.by == "rank" or choose.of != "lists"):
-        raise UsageError(
-            "the agreement on flags is about items", "It is neither by rank nor about whole lists."
-        )
+        cause = "It is neither by rank nor about whole lists."
+        raise UsageError("the agreement on flags is about items", cause)
     selection = choose.selection()
     if choose.truth:
         rater_row(project.db, project.id, choose.truth)

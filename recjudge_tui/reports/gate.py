@@ -18,10 +18,11 @@ from recjudge_tui import shapes
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.errors import NotFoundError, UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, seen_first
+from recjudge_tui.reports.common.rows import seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.rater_pairs import label_sets, pair_estimates, unfit, usual_of
-from recjudge_tui.reports.served import model_changed, served_notes
+from recjudge_tui.reports.runs import model_changed, served_notes
 from recjudge_tui.reports.words import earlier_notes, rater_notes
 from recjudge_tui.stats.agreement import Change, RatedPair, agreement_change, mean_change
 from recjudge_tui.stats.arrays import FloatArray
@@ -79,9 +80,8 @@ class Gate:
         questions = rated.project_questions(project.db, project.id)
         # without a truth every rater meets every other
         found = [meeting for meeting in met.meetings if choose.truth and later.answers(meeting.a)]
-        within = shapes.under_protocol(
-            questions, rated.project_raters(project.db, project.id), choose.protocol
-        )
+        raters = rated.project_raters(project.db, project.id)
+        within = shapes.under_protocol(questions, raters, choose.protocol)
         mine = [q for q in within if later.answers(q) and choose.aspect in (None, q.aspect)]
         asked = list(dict.fromkeys([*mine, *(meeting.a for meeting in found)]))
         before = [question._replace(rater=earlier.rater) for question in asked] if earlier else []
@@ -137,12 +137,10 @@ class Gate:
 
 
 def gate(project: Project, choose: Options) -> Table:
-    """One row per check and question: `state` is met, not met, or unknown.
-
-    A bound is met by the figure, with `certain` by its whole interval; an undefined figure does not meet it. A change that
-    has no interval is unknown. Raises UsageError for options that do not fit, NotFoundError for an unknown rater or run, or
-    for one without such verdicts.
-    """
+    """One row per check and question: `state` is met, not met, or unknown. A bound is met by the figure, with `certain`
+    by its whole interval; an undefined figure does not meet it. A change that has no interval is unknown. Raises
+    UsageError for options that do not fit, NotFoundError for an unknown rater or run, or for one without such
+    verdicts."""
     bounds = [_bound(text, least=True) for text in choose.at_least]
     bounds += [_bound(text, least=False) for text in choose.at_most]
     _check(choose, bounds)

@@ -163,12 +163,8 @@ class Home:
             (listed and not data.events, "no events: users without a history", "import"),
             (listed and not data.held_out, "no held-out events: no nDCG", "import"),
             (not data.labels, "no labels: judges cannot be checked", "label"),
-            (
-                data.items_described and self.untitled,
-                f"{self.untitled or 0:,} items of lists without a title",
-                "import",
-            ),
-        )
+            (data.items_described and self.untitled, f"{self.untitled or 0:,} items of lists without a title", "import"),
+        )  # fmt: skip
         return tuple(Gap(text, remedy) for lacks, text, remedy in lacking if lacks)
 
     @property
@@ -251,12 +247,8 @@ def _subject(project: Project, home: Home) -> Subject:
     about = asked(project, known[0], known) if known else None
     if about is None or not about.raters:
         return Subject()
-    named = (home.totals.judge, *about.raters)
-    able = (
-        name
-        for name in named
-        if name in about.raters and has_answered(project.db, project.id, name, about.topic.aspect)
-    )
+    named = (name for name in (home.totals.judge, *about.raters) if name in about.raters)
+    able = (name for name in named if has_answered(project.db, project.id, name, about.topic.aspect))
     rater = next(able, about.raters[0])
     return Subject(about.topic, rater, about.people, topic_terms(known, about.topic))
 
@@ -311,8 +303,6 @@ def _agreement(project: Project, home: Home) -> PeopleAgreement:
     )  # fmt: skip
 
 
-# ---- what to read first ------------------------------------------------------------------------------------------------
-
 # of so many candidates; the rest is as the queue has it
 MOST_READ, _CANDIDATES = 20, 400
 
@@ -348,12 +338,9 @@ def _first(project: Project, home: Home) -> tuple[First, ...]:
             known = found.setdefault(key, First(row, why[row.verdict_id], ""))
             if row.failed and known.row.case_id != row.case_id:
                 found[key] = known._replace(alike=True)
-    shown = list(found.values())[:MOST_READ]
+    shown, at = list(found.values())[:MOST_READ], EXPORTED.index("reasoning")
     said = exported_rows(project.db, [one.row.verdict_id for one in shown])
-    return tuple(
-        one._replace(reasoning=text[EXPORTED.index("reasoning")] or "")
-        for one, text in zip(shown, said, strict=True)
-    )
+    return tuple(one._replace(reasoning=row[at] or "") for one, row in zip(shown, said, strict=True))
 
 
 _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
@@ -363,9 +350,6 @@ _PARTS: Mapping[str, Callable[[Project, Home], object]] = {
     "flips": _flips, "subject": _subject, "board": _board, "first": _first, "waiting": _waiting, "agreement": _agreement,
     "untitled": lambda project, _: unknown_items(project.db, project.id),
 }  # fmt: skip
-
-
-# ---- in a process of its own -------------------------------------------------------------------------------------------
 
 
 class HomeProcess:

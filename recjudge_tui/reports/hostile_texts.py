@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from recjudge_tui.domain.injection import FRAMES, KINDS, LONG_LINE, LONG_TEXT, Finding, findings, frames_in
 from recjudge_tui.domain.text import one_line
+from recjudge_tui.project import Project
 from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition
 from recjudge_tui.steps import Step
 from recjudge_tui.store.data import DataText, Owner, cases_with, data_texts
@@ -30,19 +31,17 @@ _HEURISTICS = (
 )
 
 
-def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1000) -> Table:
+def hostile_texts_table(project: Project, limit: int) -> Table:
     """One row per finding, instructions first; at most `limit` rows, the rest is counted in a note. `cases` counts
     the planned or labelled cases whose lists, history or explanation contain the text."""
-    frames = FRAMES.union(*map(frames_in, prompt_contents(db)))
+    db, name, frames = project.db, project.name, FRAMES.union(*map(frames_in, prompt_contents(project.db)))
     hits: list[tuple[DataText, Finding]] = []
     counts: Counter[str] = Counter()
     read = 0
-    search = lru_cache(maxsize=20_000)(findings)  # brands, categories and attribute names occur many times
-    for text in data_texts(db, project_id):
+    for text, found_in in _searched(db, project.id, frames):
         read += 1
-        for finding in search(text.text, frames, LONG_TEXT if _is_long(text) else LONG_LINE):
-            counts[finding.kind] += 1
-            hits.append((text, finding))
+        counts.update(finding.kind for finding in found_in)
+        hits += [(text, finding) for finding in found_in]
     order = list(KINDS)
     hits.sort(key=lambda pair: (order.index(pair[1].kind), _OWNERS.index(pair[0].owner)))
     shown = hits[:limit]
@@ -50,33 +49,35 @@ def hostile_texts_table(db: Database, project_id: int, name: str, limit: int = 1
     left_out = [Note(f"{more:,} more findings are not shown", step=Step("whole"))] if more else []
     found = ", ".join(f"{label}: {counts[kind]:,}" for kind, label in KINDS.items() if counts[kind])
     # events that are copies of held-out ones, or look like them
-    sentences = held_out_copies(db, project_id).sentences + repeats_note(db, project_id)
+    sentences = held_out_copies(db, project.id).sentences + repeats_note(db, project.id)
     copies = (Note(sentence, "warning") for sentence in sentences)
-    places = _places(db, project_id, [text for text, _ in shown])
-    return Table(
+    places = _places(db, project.id, (text for text, _ in shown))
+    title, notes = (
         f"Texts of {one_line(name, 60)} that may act as instructions",
-        _COLUMNS,
-        tuple(_row(text, finding, places) for text, finding in shown),
         (*left_out, *copies, *_HEURISTICS),
-        {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}},
-        answer=f"{read:,} texts read; {found or 'nothing found'}.",
     )
+    rows = tuple(_row(text, finding, places) for text, finding in shown)
+    settings: dict[str, object] = {"project": name, "texts": read, **{kind: counts[kind] for kind in KINDS}}
+    answer = f"{read:,} texts read; {found or 'nothing found'}."
+    return Table(title, _COLUMNS, rows, notes, settings, answer=answer)
 
 
 def suspect_cases(db: Database, project_id: int) -> list[int]:
     """The cases in which a judge sees a text that instructs it."""
-    owners: dict[Owner, dict[str, None]] = {}
-    search = lru_cache(maxsize=20_000)(findings)
+    searched = _searched(db, project_id, FRAMES)
+    orders = (text for text, found in searched if any(finding.kind == "order" for finding in found))
+    shown = _places(db, project_id, orders).values()
+    return sorted({case for of_owner in shown for cases in of_owner.values() for case in cases})
+
+
+def _searched(
+    db: Database, project_id: int, frames: frozenset[str]
+) -> Iterator[tuple[DataText, Sequence[Finding]]]:
+    """Every text with what was found in it."""
+    search = lru_cache(maxsize=20_000)(findings)  # brands, categories and attribute names occur many times
     for text in data_texts(db, project_id):
-        longest = LONG_TEXT if _is_long(text) else LONG_LINE
-        if any(finding.kind == "order" for finding in search(text.text, FRAMES, longest)):
-            owners.setdefault(text.owner, {})[text.id] = None
-    shown = (cases_with(db, project_id, owner, ids).values() for owner, ids in owners.items())
-    return sorted({case for of_owner in shown for cases in of_owner for case in cases})
-
-
-def _is_long(text: DataText) -> bool:
-    return text.field in _LONG_FIELDS or text.field.startswith("attribute ")
+        is_long = text.field in _LONG_FIELDS or text.field.startswith("attribute ")
+        yield text, search(text.text, frames, LONG_TEXT if is_long else LONG_LINE)
 
 
 # owner -> its id -> the cases that show it

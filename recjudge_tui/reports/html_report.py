@@ -18,7 +18,8 @@ from recjudge_tui.errors import RecjudgeError, UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import listings
 from recjudge_tui.reports.cases import case_text
-from recjudge_tui.reports.common.table import Row, Table, TableText, columns, note_kind, readable
+from recjudge_tui.reports.common.rows import readable
+from recjudge_tui.reports.common.table import Row, Table, TableText, columns, note_kind
 from recjudge_tui.reports.common.writers.documents import CSP, STYLE, section
 from recjudge_tui.reports.declare import REPORTS, table_of
 from recjudge_tui.reports.figures.declared import FIGURES, figure
@@ -242,11 +243,9 @@ def project_report(
     project: Project, sections: Sequence[str] = (), systems: tuple[str, ...] = (), raters: tuple[str, ...] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> TableText:  # fmt: skip
-    """The page about these systems and raters (none: all), and notes for the user (for instance that it has no pictures).
-    `sections`: some of SECTIONS, in its order; none: all. `progress` gets the number of sections made and that of all.
-
-    Raises UsageError for an unknown section, NotFoundError for an unknown system or rater.
-    """
+    """The page about these systems and raters (none: all), and notes for the user (for instance that it has no
+    pictures). `sections`: some of SECTIONS, in its order; none: all. `progress` gets the number of sections made and
+    that of all. Raises UsageError for an unknown section, NotFoundError for an unknown system or rater."""
     check_systems(project.db, project.id, systems)
     for name in raters:
         rater_row(project.db, project.id, name)

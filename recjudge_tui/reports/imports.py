@@ -19,11 +19,8 @@ def summary_lines(summaries: Sequence[ImportSummary], *, dry_run: bool, rows: bo
         known = [
             (facts.users, f"{facts.ready:,} of {facts.users:,} users with lists have a history"),
             (facts.lists, f"{facts.untitled:,} of {facts.lists:,} lists have items without a title"),
-            (
-                facts.labels,
-                f"{facts.on_lists:,} of {facts.labels:,} labels are on a case with its lists or text",
-            ),
-        ]
+            (facts.labels, f"{facts.on_lists:,} of {facts.labels:,} labels are on a case with its lists or text"),
+        ]  # fmt: skip
         if parts := [text for count, text in known if count]:
             yield f"project {summaries[0].project}: {' · '.join(parts)}"
 

@@ -23,10 +23,8 @@ _TRIAL = columns("kind|Kind", "aspect label value", "confidence|(Confidence)|flo
 
 
 def judges_table(db: Database, base_url: str = "") -> Table:
-    """The available judges: built in, on the servers of this machine, from other packages, used before.
-
-    For keys, only the names of the variables and whether they are set are shown.
-    """
+    """The available judges: built in, on the servers of this machine, from other packages, used before. For keys, only
+    the names of the variables and whether they are set are shown."""
 
     def row(spec: str, source: str, details: str, key: str = "") -> Row:
         return {"spec": spec, "source": source, "key": key, "details": details}
@@ -110,11 +108,9 @@ def _yes_no(value: bool | None) -> str:
 
 
 def trial_table(trial: Trial, prompt: str) -> Table:
-    """A row for each answer, then one for each flag (`aspect` is the issue, `label` the item's id); `prompt` is its name.
-
-    A failed call has no rows; the reason is in the notes. The settings have the tokens, US dollars and seconds of the
-    call; None if unknown.
-    """
+    """A row for each answer, then one for each flag (`aspect` is the issue, `label` the item's id); `prompt` is its
+    name. A failed call has no rows; the reason is in the notes. The settings have the tokens, US dollars and seconds of
+    the call; None if unknown."""
     reply, parsed = trial.reply, trial.parsed
     names = ("aspect", "label", "value", "confidence", "reasoning")
     answers, flags = (parsed.answers, parsed.flags) if parsed else ((), ())

@@ -18,18 +18,8 @@ from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means, words
-from recjudge_tui.reports.common.table import (
-    Note,
-    Row,
-    Table,
-    cells_of,
-    columns,
-    definition,
-    definitions,
-    real,
-    seen_first,
-    whole,
-)
+from recjudge_tui.reports.common.rows import cells_of, real, seen_first, whole
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, definitions
 from recjudge_tui.reports.controls import controlled
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
@@ -140,19 +130,16 @@ def scores(
         value = [none_if_nan(rating) for rating in fit.ratings]
         return Scores(value, fit.connectivity.notes, fit.places(), intervals, tie)
     figure: Literal["q", "win_rate"] = "q" if method == "q" else "win_rate"
-    value = [
-        none_if_nan(x)
-        for x in (fits.q_of(tallies) if figure == "q" else fits.win_rate_of(tallies, count_ties))
-    ]
+    of_systems = fits.q_of(tallies) if figure == "q" else fits.win_rate_of(tallies, count_ties)
+    value = [none_if_nan(x) for x in of_systems]
     # a system that never lost is first by Q, although its Q is not finite
     unbeaten = [figure == "q" and bool(counts.any()) for counts in tallies]
     known = [
         (np.inf if first else None) if x is None else x if figure == "q" else round(x, 9)
         for x, first in zip(value, unbeaten, strict=True)
     ]
-    notes = [
-        _undefined(counts, method) if x is None else "" for x, counts in zip(value, tallies, strict=True)
-    ]
+    both = zip(value, tallies, strict=True)
+    notes = [_undefined(counts, method) if x is None else "" for x, counts in both]
     intervals = fits.system_intervals(contests.counts, figure, count_ties=count_ties)
     return Scores(value, notes, fits.ranks(known), intervals, unmet(contests))
 
@@ -247,9 +234,8 @@ def ranking(project: Project, choose: Options) -> Table:
     even = EVEN.get(choose.method)
     told = [(b.contests.question, b.scores.about) for b in ranked if b.scores.about]
     lines += [f"{question.rater}, {question.aspect}: {about}" for question, about in told]
-    lines += [
-        f"{board.contests.question.rater}: {_TWO_METHODS}" for board in ranked if _disputed(board, even)
-    ]
+    disputed = [board.contests.question.rater for board in ranked if _disputed(board, even)]
+    lines += [f"{rater}: {_TWO_METHODS}" for rater in disputed]
     lines += [] if rows else [words.no_pairs(chosen)]
     lines += [*decided_notes(chosen), *words.about_base(chosen, origins=True)]
     lines += [definition(f"score: {method.about}"), *_DEFINITIONS] if rows else []
@@ -463,12 +449,9 @@ def matrix(project: Project, choose: Options) -> Table:
         of_pairs = pair_rows(contests, "q", _by_place(contests, scores(contests, "q").places))
         untested: Row = dict.fromkeys(("lead", "p", "p_holm"))
         rows += [row | tested.get((str(row["system"]), str(row["opponent"])), untested) for row in of_pairs]
-    lines = [
-        *(Note(line, "warning") for each in sane.values() for line in each.lines),
-        *([] if rows else [words.no_pairs(chosen)]),
-        *words.about_base(chosen, origins=True),
-        *_ABOUT_MATRIX,
-    ]
+    lines: list[str] = [Note(line, "warning") for each in sane.values() for line in each.lines]
+    lines += [] if rows else [words.no_pairs(chosen)]
+    lines += [*words.about_base(chosen, origins=True), *_ABOUT_MATRIX]
     shown = {(row["rater"], row["aspect"]) for row in rows}
     first = next((q for q in chosen.questions if (q.rater, q.aspect) in shown), None)
     answer = "" if first is None else _preferred(first, sane[first].reason, rows)
@@ -532,12 +515,11 @@ def q_metrics(project: Project, choose: Options) -> Table:
         at = chosen.ratings.verdicts[question].row
         measured = {metric: judged.values(at, metric, k) for metric in METRICS}
         about: Row = {"rater": question.rater, "aspect": question.aspect}
-        values += [
-            about | {"metric": metric, "system": system, "value": value}
-            for metric, of_systems in measured.items()
-            for system, value in of_systems.items()
-            if value is not None
-        ]
+        for metric, of_systems in measured.items():
+            known = [(system, value) for system, value in of_systems.items() if value is not None]
+            values += [
+                about | {"metric": metric, "system": system, "value": value} for system, value in known
+            ]
         q = {system: value for system, (value, _) in _counted_q(chosen, question).items()}
         rows += correlation_rows(question, q, measured, k, chosen.selection.groups)
         if not any(measured.values()):
@@ -627,10 +609,8 @@ def side_by_side(project: Project, choose: Options) -> Table:
             notes |= dict.fromkeys(f"{scorer}, alone: {note}" for note in left_out)
             scored = scored.among(here)
         met = np.concatenate([side.row for side in (scored, in_pairs) if side is not None])
-        auc = {
-            own.system: (own.mean("auc"), int((~np.isnan(own.values["auc"])).sum()))
-            for own in judged.lists(met, ("auc",))
-        }
+        lists = judged.lists(met, ("auc",))
+        auc = {own.system: (own.mean("auc"), int((~np.isnan(own.values["auc"])).sum())) for own in lists}
         means: dict[str, tuple[float | None, int]] = {}
         if scored is not None:
             known = scored.among(~np.isnan(scored.value))
@@ -648,10 +628,8 @@ def _counted_q(chosen: Base, question: rated.Question) -> _Figures:
     """Q over all opponents."""
     contests = battles(chosen.ratings, question)
     tallies = contests.counts.total.tallies()
-    return {
-        name: (none_if_nan(float(q)), int(counts.sum()))
-        for name, q, counts in zip(contests.systems, fits.q_of(tallies), tallies, strict=True)
-    }
+    figures = zip(map(none_if_nan, fits.q_of(tallies).tolist()), map(int, tallies.sum(axis=1)), strict=True)
+    return dict(zip(contests.systems, figures, strict=True))
 
 
 def _sides(rater: str, aspect: str, absolute: _Figures, q: _Figures, auc: _Figures) -> Iterator[Row]:

@@ -1,5 +1,5 @@
 """What a database holds, a table for each kind of thing: projects, imports, cases, raters, prompts, runs and their settings,
-failures, batches, saved filters and the actions of readers.
+failures, batches, the actions of readers and the progress of annotators.
 """
 
 from __future__ import annotations
@@ -8,17 +8,21 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
+from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.run_options import RUN_OPTIONS, settings_that
 from recjudge_tui.domain.text import money, one_line, quantity
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, seen_first
-from recjudge_tui.reports.declare import Options
+from recjudge_tui.reports.common.rows import seen_first, whole
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
+from recjudge_tui.reports.declare import Options, table_of
 from recjudge_tui.reports.early_stopping import stop_lines
 from recjudge_tui.reports.runs import plain_value, reused_words
 from recjudge_tui.reports.words import rater_notes
+from recjudge_tui.stats.estimate import undefined
 from recjudge_tui.steps import Step
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.cases import case_count, list_cases
@@ -26,6 +30,7 @@ from recjudge_tui.store.data import event_counts, heldout_types, repeated_events
 from recjudge_tui.store.database import Database, StoredRow, now
 from recjudge_tui.store.histories import held_out_copies
 from recjudge_tui.store.imports import list_imports
+from recjudge_tui.store.people import own_tasks, project_assignments
 from recjudge_tui.store.projects import project_counts, project_overview
 from recjudge_tui.store.prompts import list_prompts
 from recjudge_tui.store.raters import list_raters
@@ -205,10 +210,9 @@ _SHOWN = {column.name for column in _SETTINGS} | {"protocol"}
 
 def runs(db: Database, of: Project | None = None, only: Collection[int] = ()) -> Table:
     """One row per run, newest first; tokens and cost of new calls only, not of cached answers. `only`: of these runs."""
-    found = [
-        run for run in run_store.list_runs(db, None if of is None else of.id) if not only or run["id"] in only
-    ]
-    odd = [error.sentences for error in run_store.odd_runs(db, None if of is None else of.id)]
+    project_id = None if of is None else of.id
+    found = [run for run in run_store.list_runs(db, project_id) if not only or run["id"] in only]
+    odd = [error.sentences for error in run_store.odd_runs(db, project_id)]
     said = (*odd, *(text for run in found for text in run_notes(run)))
     return _listed(
         "Runs", _RUNS, [{**run, "address": _address(run)} for run in found], _runs_answer(found),
@@ -219,8 +223,6 @@ def runs(db: Database, of: Project | None = None, only: Collection[int] = ()) ->
 
 def _address(run: StoredRow) -> str:
     """The servers and the names of the variables that the run's judge has, where they are not its provider's own."""
-    from recjudge_tui.domain.judge import JudgeSpec
-
     try:
         return JudgeSpec.model_validate_json(run["stored_judge"]).where
     except ValueError:
@@ -336,7 +338,7 @@ def batches(run_id: int, found: Sequence[StoredRow]) -> Table:
     return _listed(f"Batches of run {run_id}", _BATCHES, rows, answer, none=none)
 
 
-# ---- readers ---------------------------------------------------------------------------------------------------------
+# ---- readers and annotators ------------------------------------------------------------------------------------------
 
 _LOG = columns(
     "id|(Row)", "created_at|When|time", "reader|Reader", "action|Did", "case_id|Case", "rater|Rater", "protocol|(Protocol)",
@@ -362,3 +364,39 @@ def triage_log(of: Project, _: Options) -> Table:
         none="no reader has decided anything yet", seen="created_at reader action case_id rater label text standing",
     )  # fmt: skip
     return replace(table, settings={"project": of.name})
+
+
+_ANNOTATION = columns(
+    "annotator|Annotator", "protocol", "open|Open|int", "done|Done|int", "skipped|Skipped|int",
+    "median_seconds|Median time|seconds", "stat|(Statistic)|statistic", "agreement|Agreement|float",
+    "ci_low ci_high", "against|With", "n note",
+)  # fmt: skip
+
+
+def annotation(of: Project) -> Table:
+    """One row per annotator and protocol. Undefined agreement is None with the reason in `note`."""
+    assigned = sorted(project_assignments(of.db, of.id), key=lambda one: (one.protocol, one.rater))
+    rows: list[Row] = []
+    for one in assigned:
+        times = [t.seconds for t in own_tasks(of.db, one.rater_id, one.protocol) if t.state == "done"]
+        others = tuple(other.rater for other in assigned if other.protocol == one.protocol)
+        rows.append({
+            "annotator": one.rater, "protocol": one.protocol, "open": one.open, "done": one.done, "skipped": one.skipped,
+            "median_seconds": median(times) if times else None, **_agreement(of, one.rater, one.protocol, others),
+        })  # fmt: skip
+    about = definition("agreement: with the annotator with whom most cases are shared, interval over users")
+    notes = (about,) if rows else (Note("no annotators yet", step=Step("label")),)
+    return Table("Annotation", _ANNOTATION, tuple(rows), notes)
+
+
+def _agreement(project: Project, rater: str, protocol: str, annotators: tuple[str, ...]) -> Row:
+    """The usual figure of an annotator and the one of the others with whom it shares most cases."""
+    met = table_of(project, "agreement", protocol=protocol, raters=annotators).rows if annotators[1:] else ()
+    mine = [row for row in met if rater in (row["rater_a"], row["rater_b"]) and row["n"]]
+    if not mine:
+        nothing = undefined("no case that another annotator has also finished")
+        return {"stat": None, "agreement": None, **nothing.ends(), "n": 0, "note": nothing.note}
+    most = max(mine, key=lambda row: whole(row, "n"))
+    against = most["rater_b"] if most["rater_a"] == rater else most["rater_a"]
+    cells = {name: most[name] for name in ("stat", "ci_low", "ci_high", "n", "note")}
+    return {"against": against, "agreement": most["value"], **cells}

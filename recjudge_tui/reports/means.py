@@ -15,17 +15,8 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
 from recjudge_tui.reports import words as say
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    cells_of,
-    columns,
-    definition,
-    real,
-    seen_first,
-)
+from recjudge_tui.reports.common.rows import cells_of, real, seen_first
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.early_stopping import decided_notes
 from recjudge_tui.reports.sanity import sanity
@@ -49,7 +40,7 @@ def board(project: Project, choose: Options) -> Table:
     table = _by_mean(chosen) if choose.method == "mean" else _by_share(chosen)
     warnings = [Note(line, "warning") for q in chosen.questions for line in sanity(chosen, q).lines]
     empty = [] if table.rows or table.notes else [say.no_verdicts(chosen)]
-    scales = say.scale_notes(project.db, project.id, (q[1:] for q in chosen.questions))
+    scales = say.scale_notes(project, (q[1:] for q in chosen.questions))
     notes = (*warnings, *table.notes, *empty, *decided_notes(chosen), *scales, *say.about_base(chosen))
     return replace(table, notes=notes, settings={"method": choose.method})
 
@@ -69,7 +60,7 @@ def _by_mean(chosen: Base) -> Table:
     rows: list[Row] = []
     for question in ordered:
         every = scores(chosen.ratings, question)
-        bounds = say.value_bounds(chosen.project.db, chosen.project.id, question, every.value)
+        bounds = say.value_bounds(chosen.project, question, every.value)
         own: list[Row] = []
         for at, system in enumerate(every.systems):
             mine = every.of(at)
@@ -80,10 +71,8 @@ def _by_mean(chosen: Base) -> Table:
                 "failed": int((~known).sum()), "note": "" if estimate.ci_low is not None else estimate.note,
             })  # fmt: skip
         places = ranks([None if row["score"] is None else round(real(row, "score"), 9) for row in own])
-        placed = sorted(
-            zip(places, own, strict=True), key=lambda x: (x[0] is None, x[0] or 0, str(x[1]["system"]))
-        )
-        rows += [row | {"rank": place} for place, row in placed]
+        placed = [row | {"rank": place} for place, row in zip(places, own, strict=True)]
+        rows += sorted(placed, key=lambda row: (row["rank"] is None, row["rank"] or 0, str(row["system"])))
     tested = [] if chosen.ratings.crowds else tested_means(chosen, ordered)
     notes = [*pair_notes(tested), *others]
     about = "score: the mean over the cases of a system, interval over users; failed verdicts are not in n"
@@ -107,7 +96,7 @@ def tested_means(chosen: Base, questions: Sequence[Question]) -> list[MeasuredPa
         parts = [every.of(at) for at in range(len(every.systems))]
         values = occasions([(np.searchsorted(owners, mine.user), mine.value) for mine in parts], owners)
         averages = [None if np.isnan(mine.value).all() else float(np.nanmean(mine.value)) for mine in parts]
-        bounds = say.value_bounds(chosen.project.db, chosen.project.id, question, every.value)
+        bounds = say.value_bounds(chosen.project, question, every.value)
         tests = mean_tests(values, owners, bounds, chosen.selection.groups)
         tested.append(measured_pairs(f"{question.rater}, {question.aspect}", every.systems, averages, tests))
     return tested
@@ -171,11 +160,9 @@ def pairs(project: Project, choose: Options) -> Table:
     chosen = base(project, choose.selection())
     ordered, others = _ordered(chosen)
     tested = tested_means(chosen, ordered)
-    rows = [
-        {"rater": question.rater, "aspect": question.aspect} | row
-        for question, found in zip(ordered, tested, strict=True)
-        for row in pair_rows(found)
-    ]
+    rows: list[Row] = []
+    for question, found in zip(ordered, tested, strict=True):
+        rows += [{"rater": question.rater, "aspect": question.aspect} | row for row in pair_rows(found)]
     notes = pair_notes(tested) if rows else ["no rater has judged two systems"]
     notes += [*others, *say.about_base(chosen)]
     title = f"Pairs of systems by mean score: {choose.protocol}"
@@ -237,7 +224,7 @@ def _by_share(chosen: Base) -> Table:
         alike = [q for q in chosen.questions if q.aspect == aspect]
         values = np.concatenate([chosen.ratings.verdicts[q].value for q in alike])
         protocol = chosen.selection.protocol or alike[0].protocol
-        names = say.label_names(project.db, project.id, protocol, aspect, values, fine=fine)
+        names = say.label_names(project, protocol, aspect, values, fine=fine)
         if names is None:
             notes.append(f"{aspect}: {protocol} scores have no labels to count")
             continue

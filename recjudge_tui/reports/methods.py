@@ -28,8 +28,7 @@ from recjudge_tui.domain.run_options import settings_that
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError, check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Column, Row, Table
+from recjudge_tui.reports.common.table import Column, Page, Row, Table
 from recjudge_tui.reports.common.writers.documents import escaped as markdown_text
 from recjudge_tui.reports.common.writers.latex import escaped as latex_text
 from recjudge_tui.reports.declare import table_of
@@ -102,18 +101,15 @@ class Reference(NamedTuple):
 
 def methods(project: Project, raters: Sequence[str] = (), statistics: Sequence[str] = ()) -> Methods:
     """The methods of a project; if raters are named, only theirs. `statistics` are named in addition to the usual ones.
-
-    Raises NotFoundError for an unknown rater, UsageError for an unknown statistic and a project without verdicts.
-    """
+    Raises NotFoundError for an unknown rater, UsageError for an unknown statistic and a project without verdicts."""
     db, project_id = project.db, project.id
     for name in raters:
         rater_row(db, project_id, name)
     conditions = _conditions(db, project_id, raters)
     origins = provenance(db, project_id)
-    judging = (row for row in list_raters(db, project_id) if row["verdicts"])
-    described = [
-        {**row, **origins[str(row["name"])]} for row in judging if not raters or row["name"] in raters
-    ]
+    judging = [row for row in list_raters(db, project_id) if row["verdicts"]]
+    wanted = [row for row in judging if not raters or row["name"] in raters]
+    described = [{**row, **origins[str(row["name"])]} for row in wanted]
     if not conditions and not described:
         why = "No judge and no person gave a verdict."
         raise UsageError("there is nothing to describe yet", why, "Start a run, or import labels.")
@@ -163,9 +159,8 @@ def _converted(paragraph: str, text: Callable[[str], str], cite: Callable[[list[
     out = []
     for at, part in enumerate(_CITED.split(paragraph)):
         plain = html.unescape(re.sub(r"\\([\W_])", r"\1", part))
-        out.append(
-            cite(_keys(part)) if at % 2 else re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), plain)
-        )
+        said = re.sub(r"\S(?:.*\S)?", lambda found: text(found[0]), plain)
+        out.append(cite(_keys(part)) if at % 2 else said)
     return "".join(out)
 
 
@@ -213,10 +208,8 @@ def _conditions(db: Database, project_id: int, raters: Collection[str]) -> list[
 
 def _figures(raters: Iterable[Row], conditions: Iterable[Conditions], *, held_out: bool) -> set[str]:
     """Which kinds of figures the verdicts of these raters allow, by the names that the template's table gives them:
-
-    verdicts on pairs, scores, labels of single lists or texts, labels of people beside judges' (`compared`: on a scale with
-    labels, `correlated`: without), held-out events, ensembles of Dawid and Skene.
-    """
+    verdicts on pairs, scores, labels of single lists or texts, labels of people beside judges' (`compared`: on a scale
+    with labels, `correlated`: without), held-out events, ensembles of Dawid and Skene."""
     judged = {of.protocol for of in conditions}
     people = {p for row in raters if row["kind"] in REFERENCES for p in str(row["protocols"]).split(", ")}
     met = [PROTOCOLS[name] for name in offered() if name in judged | people]

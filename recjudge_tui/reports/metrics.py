@@ -14,17 +14,8 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
 from recjudge_tui.reports import means as tables
-from recjudge_tui.reports.common.table import (
-    Column,
-    Note,
-    Row,
-    Table,
-    columns,
-    definition,
-    definitions,
-    seen_first,
-    whole,
-)
+from recjudge_tui.reports.common.rows import seen_first, whole
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import figure_text, listed, p_text
 from recjudge_tui.shapes import Base, grouped
@@ -112,9 +103,8 @@ class Measured:
             rows = [(at, of.values[metric]) for at, of in zip(self.occasion, self.systems, strict=True)]
             values, bounds = tables.occasions(rows, self.owners), retrieval.LIST_METRICS[metric].bounds
             tests = mean_tests(values, self.owners, bounds, groups)
-            found.append(
-                tables.measured_pairs(metric, names, [of.mean(metric) for of in self.systems], tests)
-            )
+            means = [of.mean(metric) for of in self.systems]
+            found.append(tables.measured_pairs(metric, names, means, tests))
         return found
 
 
@@ -222,9 +212,8 @@ def _notes(
     yield from tables.pair_notes(sorted(tested, key=lambda pairs: pairs.name not in MAIN))
     least = choose.relevant_from
     value = _USUALLY_RELEVANT if least is None else f"with a value of at least {least:g}"
-    yield definition(
-        f"relevant: an item held out for the user without a value (a purchase, a click), {value}"
-    )
+    held_out = "an item held out for the user without a value (a purchase, a click)"
+    yield definition(f"relevant: {held_out}, {value}")
     yield from _ABOUT
 
 
@@ -330,10 +319,8 @@ class JudgedLists:
         # the lists of all cases are read and measured once for the boards of a report
         key = (JudgedLists, self._project.id, tuple(metrics), k)
         places, every = self._project.db.kept(key, read)
-        known = {
-            name: [places[at] for at in ids if at in places] for name, ids in self.of_cases(rows).items()
-        }
-        return [every.at(here, system) for system, here in known.items()]
+        wanted = self.of_cases(rows).items()
+        return [every.at([places[at] for at in ids if at in places], system) for system, ids in wanted]
 
     def values(self, rows: IntArray, metric: str, k: int = TOP_K) -> dict[str, float | None]:
         """System -> the mean of a metric over the lists of these cases."""

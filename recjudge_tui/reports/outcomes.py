@@ -12,7 +12,8 @@ from recjudge_tui.domain.protocols import OVERALL
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Row, Table, columns, definitions, seen_first
+from recjudge_tui.reports.common.rows import seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.means import occasions
 from recjudge_tui.reports.words import about_base, first_few, p_text
@@ -133,9 +134,8 @@ def prediction_log(project: Project, choose: Options) -> Table:
         notes = [*about_base(asked), *_PREDICTIONS]
     # each rater's hit rate at the end of the log
     last = {(row["rater"], row["protocol"]): row for row in rows if row.get("hit_rate") is not None}
-    rates = [
-        f"{who} ({protocol}) in {row['hits']} of {row['decided']}" for (who, protocol), row in last.items()
-    ]
+    counts = {key: f"{row['hits']} of {row['decided']}" for key, row in last.items()}
+    rates = [f"{who} ({protocol}) in {count}" for (who, protocol), count in counts.items()]
     answer = f"Of the decided experiments the winner was predicted by {first_few(rates)}" if rates else ""
     table = Table("Judges against online outcomes", _LOG, tuple(rows), tuple(notes), answer=answer)
     return seen_first(table, "experiment winner rater protocol pointed hit decided hit_rate note")

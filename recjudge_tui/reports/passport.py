@@ -11,6 +11,7 @@ import numpy as np
 
 from recjudge_tui.domain import protocols as facts
 from recjudge_tui.domain.judge import JudgeSpec
+from recjudge_tui.domain.roles import FIRST_HAND, REFERENCES, RUN_RATERS
 from recjudge_tui.domain.run import RunSettings, sampling_of
 from recjudge_tui.domain.selection import CaseSelection
 from recjudge_tui.domain.text import one_line
@@ -19,25 +20,23 @@ from recjudge_tui.project import Project
 from recjudge_tui.reports import words as say
 from recjudge_tui.reports.biases import FORMULA, RATING
 from recjudge_tui.reports.calibration import CALIBRATED, error_table, stated_confidences, strictness_table
-from recjudge_tui.reports.common.page import Page, render_page
+from recjudge_tui.reports.common.rows import cells_of, readable, real, whole
 from recjudge_tui.reports.common.table import (
     Column,
     Kind,
     Note,
+    Page,
     Row,
     Screen,
     Table,
-    cells_of,
     columns,
     definitions,
-    readable,
-    real,
-    whole,
+    render,
 )
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, shown
 from recjudge_tui.reports.declare import Options, on_cases
 from recjudge_tui.reports.robustness import OUTCOMES
-from recjudge_tui.reports.served import model_text
+from recjudge_tui.reports.runs import model_text
 from recjudge_tui.shapes import grouped
 from recjudge_tui.stats.defaults import ALPHA, level_text
 from recjudge_tui.stats.estimate import Estimate, join_notes
@@ -50,9 +49,6 @@ from recjudge_tui.store.database import StoredRow
 from recjudge_tui.store.raters import rater_row
 from recjudge_tui.store.ratings import Rater, project_questions, project_raters
 from recjudge_tui.store.runs import served_models, stored_runs
-
-# ---- passport rows -----------------------------------------------------------------------------------------------
-
 
 COLUMNS = columns(
     "part|Part", "figure protocol aspect", "against|Against", "value", "unit|Unit", "ci_*",
@@ -226,7 +222,7 @@ def _settings(run: StoredRow) -> str:
 
 def agreement_rows(of: PassportSource) -> Iterator[Row]:
     """The usual statistics against every person and consensus, by protocol and aspect, with the human ceiling."""
-    people = [name for name, rater in of.raters.items() if say.speaks_for_people(rater)]
+    people = [name for name, rater in of.raters.items() if rater.kind in REFERENCES]
     met: set[str] = set()
     if not of.protocols:
         yield _missing("agreement", "it only judged adversarial pairs", of.again(facts.SAER[0]))
@@ -239,9 +235,8 @@ def agreement_rows(of: PassportSource) -> Iterator[Row]:
                 yield _row(row["stat"], unit, row, **beside)
     for protocol in of.protocols:
         if not _scales((protocol,)) & met:
-            yield _missing(
-                "agreement", "no person judged these cases", Step("import labels"), protocol=protocol
-            )
+            why = "no person judged these cases"
+            yield _missing("agreement", why, Step("import labels"), protocol=protocol)
 
 
 def strictness_rows(of: PassportSource) -> Iterator[Row]:
@@ -292,9 +287,8 @@ def adversarial_rows(of: PassportSource) -> Iterator[Row]:
     """Own list against a foreign one: correct, wrong and tie, as published and without hints."""
     rows = [row for row in of.mine("robustness adversarial", rater=of.rater.name) if row["system"] is None]
     if not rows:
-        yield _missing(
-            "correct", "it judged no list of another user", Step("robustness", {"judge": of.judge.spec})
-        )
+        step = Step("robustness", {"judge": of.judge.spec})
+        yield _missing("correct", "it judged no list of another user", step)
     unseen = "without items the user already has, both lists of equal length"
     for row in rows:
         lists = "" if row["lists"] == "published" else unseen
@@ -315,10 +309,8 @@ def planted_rows(of: PassportSource) -> Iterator[Row]:
 
 
 def consistency_rows(of: PassportSource) -> Iterator[Row]:
-    """Repeats of one question: the chance that two answers are equal, mean over questions, interval over users.
-
-    A question with m answers, c_l of them with label l, has the value sum c_l (c_l - 1) / (m (m - 1)).
-    """
+    """Repeats of one question: the chance that two answers are equal, mean over questions, interval over users. A
+    question with m answers, c_l of them with label l, has the value sum c_l (c_l - 1) / (m (m - 1))."""
     answers = repeated_answers(of.project.db, of.project.id, of.runs)
     for protocol in dict.fromkeys(run["protocol"] for run in of.runs):
         values: dict[tuple[int, str], Counter[float]] = defaultdict(Counter)
@@ -331,9 +323,8 @@ def consistency_rows(of: PassportSource) -> Iterator[Row]:
         shares = [sum(c * (c - 1) for c in n.values()) / (n.total() * (n.total() - 1)) for _, n in twice]
         if not shares:
             if protocol in facts.offered():
-                yield _missing(
-                    "equal answers", "no call was asked twice", of.repeated(protocol), protocol=protocol
-                )
+                why = "no call was asked twice"
+                yield _missing("equal answers", why, of.repeated(protocol), protocol=protocol)
             continue
         consistency = mean_estimate(shares, np.array([user for user, _ in twice]), (0.0, 1.0))
         others = sorted(raters - {of.rater.name})
@@ -346,7 +337,7 @@ def confidence_rows(of: PassportSource) -> Iterator[Row]:
     questions = project_questions(of.project.db, of.project.id)
     answered = {q for q in questions if q.rater == of.rater.name and facts.protocol_facts(q.protocol).labels}
     met = False
-    for name in (name for name, rater in of.raters.items() if say.speaks_for_people(rater)):
+    for name in (name for name, rater in of.raters.items() if rater.kind in REFERENCES):
         if not any(q._replace(rater=of.rater.name) in answered for q in questions if q.rater == name):
             continue
         for row in error_table(stated_confidences(of.project, of.rater.name, name, cases=of.cases)).rows:
@@ -381,7 +372,7 @@ def preference_rows(of: PassportSource) -> Iterator[Row]:
     if not of.protocols:
         yield _missing("prefers popular items", "it only judged adversarial pairs", of.again(facts.SAER[0]))
         return
-    people = [name for name, rater in of.raters.items() if say.is_people(rater)]
+    people = [name for name, rater in of.raters.items() if rater.kind in FIRST_HAND]
     rows = on_cases(of.project, "biases", of.cases, rater=of.rater.name, truth=tuple(people)).rows
     key = itemgetter("protocol", "aspect", "covariate")
     beyond = {key(row): row for row in rows if row["figure"] != RATING}
@@ -418,9 +409,6 @@ def price_rows(of: PassportSource) -> Iterator[Row]:
             yield _missing(name, "no call was timed", of.fresh(of.runs[-1]["protocol"]))
 
 
-# ---- passport ----------------------------------------------------------------------------------------------------
-
-
 _PARTS = {
     "Judge": identity_rows, AGREEMENT: agreement_rows, "Strictness": strictness_rows, "Position": position_rows,
     "Adversarial pairs": adversarial_rows, "Planted faults": planted_rows, "Self-consistency": consistency_rows,
@@ -431,38 +419,32 @@ _PARTS = {
 
 def passport(project: Project, choose: Options) -> Table:
     """One row per figure: the judge's identity, agreement with people, position, adversarial pairs, self-consistency,
-    confidence, failures by reason, preferences, price and latency.
-
-    `unit` says what a value is: share, usd, seconds, text (then it is in `text`), or nothing. A figure that was not measured
-    is None, and a note carries the step that would measure it. Raises NotFoundError for an unknown rater, UsageError for one
-    without runs: a person, a consensus, a metric.
-    """
+    confidence, failures by reason, preferences, price and latency. `unit` says what a value is: share, usd, seconds,
+    text (then it is in `text`), or nothing. A figure that was not measured is None, and a note carries the step that
+    would measure it. Raises NotFoundError for an unknown rater, UsageError for one without runs: a person, a consensus,
+    a metric."""
     db, rater = project.db, choose.rater
     row = rater_row(db, project.id, rater)
     runs = stored_runs(db, rater_id=row["id"])
     raters = project_raters(db, project.id)
     if not runs:
-        judges = [name for name, rater_of in raters.items() if say.is_judging(rater_of)]
-        known = f"Judges: {', '.join(judges) or 'none yet'}."
-        raise UsageError(
-            f"“{rater}” has no passport because it has no runs", f"It is of the kind {row['kind']}.", known
-        )
+        judges = ", ".join(name for name, known in raters.items() if known.kind in RUN_RATERS)
+        reason = f"“{rater}” has no passport because it has no runs"
+        raise UsageError(reason, f"It is of the kind {row['kind']}.", f"Judges: {judges or 'none yet'}.")
     judge = JudgeSpec.model_validate_json(runs[-1]["judge"])
     questions = [question for question in project_questions(db, project.id) if question.rater == rater]
     protocols = tuple(dict.fromkeys(question.protocol for question in questions))
     source = PassportSource(project, choose.cases, raters[rater], judge, runs, protocols, raters)
     found: list[Row] = [{"part": part} | row for part, rows in _PARTS.items() for row in rows(source)]
-    asked = [
-        (f"{row['figure']} ({row.get('protocol') or row['part']})", row.pop(_STEP, None)) for row in found
-    ]
-    steps = [Note(f"{name} was not measured", "data", step) for name, step in asked if isinstance(step, Step)]
+    steps = []
+    for figure in found:
+        if isinstance(step := figure.pop(_STEP, None), Step):
+            name = f"{figure['figure']} ({figure.get('protocol') or figure['part']})"
+            steps.append(Note(f"{name} was not measured", "data", step))
     compared = {rater, *(str(row.get("against")) for row in found)}
     notes = say.rater_notes(raters[name] for name in compared if name in raters)
-    notes += [
-        *say.origin_notes(db, project.id, questions),
-        *steps,
-        *definitions(f"intervals are {level_text()}, over users\n{FORMULA}"),
-    ]
+    notes += [*say.origin_notes(project, questions), *steps]
+    notes += definitions(f"intervals are {level_text()}, over users\n{FORMULA}")
     table = Table(f"Passport of {rater}", COLUMNS, tuple(found), tuple(notes), {"judge": judge.spec})
     return replace(table, answer=_answer(source, found), brief=_brief(source, found))
 
@@ -494,4 +476,4 @@ def page(table: Table, fmt: str, whole: bool) -> str | None:
         parts.append(Table(part, filled, cells_of(filled, found)))
     lead = tuple(filter(None, (table.answer, *notes)))
     made = Page(table.title, lead, tuple(parts), table.settings)
-    return render_page(made, fmt, Screen(width=100)).text.rstrip("\n")
+    return render(made, fmt, Screen(width=100)).text.rstrip("\n")

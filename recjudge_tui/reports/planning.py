@@ -18,7 +18,8 @@ from recjudge_tui.domain.protocols import compares_lists, offered, protocol_fact
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real, seen_first
+from recjudge_tui.reports.common.rows import real, seen_first
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.words import about_base, label_names
 from recjudge_tui.shapes import Base, base, battles, protocols_meeting, scores
@@ -166,11 +167,8 @@ def _stated(situation: _Situation, choose: Options) -> _Situation:
     names = ("ties", "consistency", "share", "correlation", "cases_per_user", "icc")
     given = {name: choose[name] for name in names if choose[name] is not None}
     made = replace(situation, fitted=bool(situation.n) and "correlation" not in given, **given)
-    return (
-        replace(made, inverse=designs.mean_inverse(made.cases_per_user))
-        if "cases_per_user" in given
-        else made
-    )
+    inverse = designs.mean_inverse(made.cases_per_user) if "cases_per_user" in given else made.inverse
+    return replace(made, inverse=inverse)
 
 
 def _needed(situation: _Situation, difference: float, choose: Options) -> Row:
@@ -212,7 +210,7 @@ def _situations(chosen: Base, question: Question, choose: Options) -> Iterator[t
         yield from _pairs(chosen, question, choose.systems)
         return
     values = chosen.ratings.verdicts[question].value
-    names = label_names(chosen.project.db, chosen.project.id, choose.protocol, question.aspect, values)
+    names = label_names(chosen.project, choose.protocol, question.aspect, values)
     if names is not None and not chosen.rater(question).of_metrics:
         yield from _shares(chosen, question, max(names), names[max(names)], choose.systems)
 
@@ -262,10 +260,8 @@ def _at_hand(situation: _Situation, values: FloatArray, users: IntArray, **measu
     sizes = np.unique(users, return_counts=True)[1]
     alike = designs.intraclass(values, users)
     unknown = alike.value is None and values.size > sizes.size
-    note = join_notes(
-        f"correlation within users unknown: {alike.note}" if unknown else "",
-        f"few users ({sizes.size}), so only approximate" if sizes.size < _FEW_USERS else "",
-    )
+    few = f"few users ({sizes.size}), so only approximate" if sizes.size < _FEW_USERS else ""
+    note = join_notes(f"correlation within users unknown: {alike.note}" if unknown else "", few)
     return replace(
         situation, n=int(values.size), users=int(sizes.size), cases_per_user=values.size / sizes.size, icc=alike.value,
         inverse=float(np.mean(1 / sizes)), note=note, **measured,

@@ -38,9 +38,8 @@ OF_METRICS = "a metric has its own scale: only correlations apply"
 
 
 def judge_and_truth(project: Project, selection: Selection, truth: str) -> Met:
-    """A rater, the only one of the selection, and its reference on the questions that both answered. Raises
-    UsageError if there are none, if both are the same rater, and for a metric as reference; NotFoundError for an
-    unknown rater."""
+    """A rater, the only one of the selection, and its reference on the questions that both answered. Raises UsageError
+    if there are none, if both are the same rater, and for a metric as reference; NotFoundError for an unknown rater."""
     met = meet(project, selection, truth)
     (rater,) = selection.raters
     if rater == truth:
@@ -61,7 +60,7 @@ def label_sets(met: Met) -> dict[Meeting, list[float] | None]:
         sides = {q for meeting in several for q in meeting[:2] if not raters[q.rater].of_metrics}
         values = np.concatenate([np.zeros(0), *(np.unique(met.ratings.verdicts[q].value) for q in sides)])
         project, fine = met.project, met.selection.fine
-        names = label_names(project.db, project.id, protocol, aspect, values, fine=fine)
+        names = label_names(project, protocol, aspect, values, fine=fine)
         labels = None if names is None else sorted(names)
         out |= {meeting: labels if by_labels(meeting, met) else None for meeting in several}
     return out
@@ -195,7 +194,7 @@ def levels_of(
     of equal width where there are too many values."""
     if compares_lists(meeting.protocol):
         values = np.concatenate([values, -values])
-    names = label_names(project.db, project.id, *meeting[2:], values, fine=fine)
+    names = label_names(project, *meeting[2:], values, fine=fine)
     given = np.unique(values)
     labelled = names is not None and not np.setdiff1d(given, list(names)).size
     every = np.unique(np.concatenate([given, np.array(list(names or ()), dtype=np.float64)]))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recjudge_tui import shapes
 from recjudge_tui.domain import made_lists
 from recjudge_tui.domain.protocols import OVERALL, SAER, compares_lists, with_unit
 from recjudge_tui.domain.selection import EVERY_CASE, CaseSelection, Selection
@@ -18,23 +19,10 @@ from recjudge_tui.errors import UsageError
 from recjudge_tui.judges.rules.issues import ISSUE_OF, Shopper, free_places
 from recjudge_tui.project import Project
 from recjudge_tui.reports import words
-from recjudge_tui.reports.common.table import Note, Row, Table, cells_of, columns, definition, definitions
+from recjudge_tui.reports.common.rows import cells_of
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definition, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import position_decides, sanity
-from recjudge_tui.shapes import (
-    Answers,
-    Base,
-    BothOrders,
-    Items,
-    LeftOut,
-    Pairs,
-    Side,
-    answers,
-    base,
-    battles,
-    pairs,
-    rank_of,
-)
 from recjudge_tui.stats.arrays import BoolArray, FloatArray, IntArray
 from recjudge_tui.stats.defaults import ALPHA
 from recjudge_tui.stats.estimate import join_notes, undefined
@@ -91,11 +79,11 @@ def position(project: Project, choose: Options) -> Table:
         raise UsageError(f"{choose.protocol} does not show two lists", f"These do: {offered}.")
     for name in filter(None, (choose.rater, choose.quality)):
         rater_row(project.db, project.id, name)
-    every = answers(project, choose.protocol, within=choose.cases)
+    every = shapes.answers(project, choose.protocol, within=choose.cases)
     asked = [part for part in every if choose.rater in (None, part.question.rater)]
     asked = [part for part in asked if choose.aspect in (None, part.question.aspect)]
     raters = tuple(dict.fromkeys(part.question.rater for part in asked))
-    chosen = base(project, Selection(choose.protocol, choose.aspect, raters, cases=choose.cases))
+    chosen = shapes.base(project, Selection(choose.protocol, choose.aspect, raters, cases=choose.cases))
     if not asked:
         nothing = "no run has judged pairs, and no imported judgement tells its order"
         note = Note(nothing, "data", Step("position"))
@@ -106,7 +94,7 @@ def position(project: Project, choose: Options) -> Table:
     return replace(table, notes=(*table.notes, *earlier, *words.made_of(chosen)))
 
 
-def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
+def _by_order(chosen: shapes.Base, asked: Sequence[shapes.Answers], choose: Options) -> Table:
     rows: list[Row] = []
     reasons: dict[tuple[str, str], str] = {}
     gaps: dict[str, FloatArray] = {}
@@ -124,10 +112,9 @@ def _by_order(chosen: Base, asked: Sequence[Answers], choose: Options) -> Table:
                 if rated_by not in gaps:
                     gaps[rated_by] = _gaps(chosen.project, rated_by)
                 gap = gaps[rated_by][orders.row]
-                rows += [
-                    who | {"gap": size} | _order_row(orders.among(gap == size), part.cases.user)
-                    for size in np.unique(gap[~np.isnan(gap)]).tolist()
-                ]
+                for size in np.unique(gap[~np.isnan(gap)]).tolist():
+                    here = orders.among(gap == size)
+                    rows.append(who | {"gap": size} | _order_row(here, part.cases.user))
     for row in (rows := words.adjusted(rows, holm, "p_holm")):
         side, p = "Set 1" if (_number(row["favour"]) or 0) > 0 else "Set 2", _number(row["p_holm"])
         row["favoured"] = side if p is not None and p < ALPHA else ""
@@ -168,7 +155,7 @@ def _order_said(row: Row, reason: str) -> str:
     return f"{row['rater']}: {first}: {claim}; {alike}"
 
 
-def _order_row(orders: BothOrders, users: IntArray) -> Row:
+def _order_row(orders: shapes.BothOrders, users: IntArray) -> Row:
     both = ~(np.isnan(orders.straight) | np.isnan(orders.swapped))
     first, second, user = orders.straight[both], orders.swapped[both], users[orders.row[both]]
     apart = first != second
@@ -193,7 +180,7 @@ def _order_row(orders: BothOrders, users: IntArray) -> Row:
 
 def _gaps(project: Project, rater: str) -> FloatArray:
     """By case: the difference between the rater's pointwise ratings of the pair's two lists; NaN if one is missing."""
-    ratings = base(project, Selection(raters=(rater,)), newest=False).ratings
+    ratings = shapes.base(project, Selection(raters=(rater,)), newest=False).ratings
     cases, question = ratings.cases, rating_store.Question(rater, SAER[0], OVERALL)
     content = rating_store.judged_content(project.db, project.id, cases.ids)
     sides = [
@@ -209,12 +196,12 @@ def _gaps(project: Project, rater: str) -> FloatArray:
     return np.where(cases.is_pair, np.abs(a - b), np.nan)
 
 
-def _raw_counts(chosen: Base, asked: Sequence[Answers]) -> Table:
+def _raw_counts(chosen: shapes.Base, asked: Sequence[shapes.Answers]) -> Table:
     """For each pair of systems the verdicts after adjudication, then the single calls; `wins` are those of `system`."""
     rows: list[Row] = []
     for part in asked:
         question = part.question
-        judged = battles(chosen.ratings, question) if question in chosen.ratings.verdicts else None
+        judged = shapes.battles(chosen.ratings, question) if question in chosen.ratings.verdicts else None
         for system, opponent, alike in part.by_systems():
             who: Row = {"system": system, "opponent": opponent, **question._asdict()}
             order = _order_row(alike.both_orders(), part.cases.user)
@@ -257,7 +244,7 @@ class _Pairs:
     """Verdicts on adversarial pairs: above 0 if correct, 0 for a tie, below 0 if wrong. `own_first` of each question, by
     case: 1 if the own list was shown first, 0 if not, NaN if unknown (people)."""
 
-    base: Base
+    base: shapes.Base
     own_first: Mapping[rating_store.Question, FloatArray]
 
     def among(self, kept: Callable[[rating_store.Question, rating_store.Verdicts], BoolArray]) -> _Pairs:
@@ -308,17 +295,16 @@ class _Pairs:
         return [*wrong, *words.made_of(self.base, origins=False)]
 
 
-def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EVERY_CASE) -> Base:
+def verdicts_on_made(project: Project, protocol: str, within: CaseSelection = EVERY_CASE) -> shapes.Base:
     """The verdicts on cases made to test judges, judges before people."""
     judged = stored.who_judged(project.db, project.id, protocol)
     questions = [rating_store.Question(rater, protocol, aspect) for rater, aspect in judged.items()]
     ratings = rating_store.load_questions(project.db, project.id, questions, within)
-    selected = {
-        q: rating_store.of_selection(ratings.cases, verdicts) for q, verdicts in ratings.verdicts.items()
-    }
+    every = ratings.verdicts.items()
+    selected = {q: rating_store.of_selection(ratings.cases, verdicts) for q, verdicts in every}
     ratings = replace(ratings, verdicts=selected)
-    questions.sort(key=lambda question: rank_of(ratings.raters[question.rater]))
-    return Base(project, Selection(protocol), ratings, tuple(questions), LeftOut())
+    questions.sort(key=lambda question: shapes.rank_of(ratings.raters[question.rater]))
+    return shapes.Base(project, Selection(protocol), ratings, tuple(questions), shapes.LeftOut())
 
 
 def _pairs(project: Project, within: CaseSelection = EVERY_CASE) -> _Pairs:
@@ -327,14 +313,12 @@ def _pairs(project: Project, within: CaseSelection = EVERY_CASE) -> _Pairs:
     cases = chosen.ratings.cases
     cases = replace(cases, lifetimes=rating_store.adversarial_lifetimes(project.db, project.id, cases.ids))
     own_first = {question: np.full(cases.ids.size, np.nan) for question in chosen.questions}
-    for part in answers(project, made_lists.ADVERSARIAL, newest=False):
+    for part in shapes.answers(project, made_lists.ADVERSARIAL, newest=False):
         if part.question in own_first:
             own_first[part.question][part.row] = part.swapped
     # labels may have degrees, but only the chosen list counts
     every = chosen.ratings.verdicts.items()
-    verdicts = {
-        question: replace(own, value=np.sign(own.value) * made_lists.CORRECT) for question, own in every
-    }
+    verdicts = {q: replace(own, value=np.sign(own.value) * made_lists.CORRECT) for q, own in every}
     return _Pairs(replace(chosen, ratings=replace(chosen.ratings, cases=cases, verdicts=verdicts)), own_first)
 
 
@@ -389,12 +373,11 @@ def _outcome_rows(pairs: _Pairs, question: rating_store.Question) -> list[Row]:
     for outcome, meant in (("correct", 1.0), ("wrong", -1.0), ("tie", 0.0)):
         hits = np.where(answered, own.value == meant, np.nan)
         first, second = (hits[answered & (own_first == place)] for place in (1, 0))
-        rows.append(
-            {"outcome": outcome, **words.share_cells(hits, users), "failed": int((~answered).sum())}
-            | {"own_first": float(first.mean()) if first.size else None}
-            | {"own_second": float(second.mean()) if second.size else None}
-            | {"own_first_n": None if unknown else int((own_first == 1).sum())}
-        )
+        of_first, of_second = (float(part.mean()) if part.size else None for part in (first, second))
+        rows.append({
+            "outcome": outcome, **words.share_cells(hits, users), "failed": int((~answered).sum()), "own_first": of_first,
+            "own_second": of_second, "own_first_n": None if unknown else int((own_first == 1).sum()),
+        })  # fmt: skip
     return rows
 
 
@@ -443,11 +426,8 @@ def ablation(project: Project, choose: Options) -> Table:
     every = _pairs(project, choose.cases).among(lambda q, own: np.full(own.row.size, q.rater in ids))
     newest, cases = every.newest(), every.base.ratings.cases
     judged_rows = {q: newest.base.ratings.verdicts[q].row for q in newest.base.questions}
-    asked = [
-        part
-        for part in answers(project, made_lists.ADVERSARIAL, newest=False)
-        if part.question in judged_rows
-    ]
+    every_answer = shapes.answers(project, made_lists.ADVERSARIAL, newest=False)
+    asked = [part for part in every_answer if part.question in judged_rows]
     spent = {part.question.rater: part.among(np.isin(part.row, judged_rows[part.question])) for part in asked}
     rows: list[Row] = []
     for variant in VARIANTS:
@@ -455,9 +435,8 @@ def ablation(project: Project, choose: Options) -> Table:
         for name in (name for name in names if name in own):
             value, runs = own[name].value, stored_runs(project.db, rater_id=ids[name])
             runs = [run for run in runs if run["protocol"] == made_lists.ADVERSARIAL]
-            counted = words.share_cells(
-                np.where(np.isnan(value), np.nan, value > 0), cases.user[own[name].row]
-            )
+            correct = np.where(np.isnan(value), np.nan, value > 0)
+            counted = words.share_cells(correct, cases.user[own[name].row])
             row: Row = {
                 "rater": name, "lists": variant, "against": None, "prompt": runs[-1]["prompt"] if runs else None,
                 "wrong": int((value == -1).sum()), "ties": int((value == 0).sum()),
@@ -467,7 +446,7 @@ def ablation(project: Project, choose: Options) -> Table:
         of = every.of_lists(variant).by_rater
         tested: list[Row] = []
         for a, b in combinations([name for name in names if name in of], 2):
-            against = _compared(pairs(cases, (Side(of[a]), Side(of[b]))))
+            against = _compared(shapes.pairs(cases, (shapes.Side(of[a]), shapes.Side(of[b]))))
             tested.append({"rater": a, "lists": variant, "against": b} | against)
         rows += words.adjusted(tested, holm, "p_holm")
     title = "Ablation of prompts"
@@ -486,7 +465,7 @@ def ablation(project: Project, choose: Options) -> Table:
     return words.briefly(table, _ABLATION_BRIEF, own_rows)
 
 
-def _spent(part: Answers) -> Row:
+def _spent(part: shapes.Answers) -> Row:
     """What the calls took; calls from the cache count in means, because a cached reply does not make a prompt cheaper."""
     took, sent = part.took, ~part.took.cached
     known = [values[~np.isnan(values)] for values in (took.tokens_in, took.tokens_out, took.cost_usd)]
@@ -499,7 +478,7 @@ def _spent(part: Answers) -> Row:
     }  # fmt: skip
 
 
-def _compared(met: Pairs) -> Row:
+def _compared(met: shapes.Pairs) -> Row:
     """Two raters on the newest pairs that both judged."""
     both = met.complete
     first, second = (both.stored > 0).astype(np.float64)
@@ -580,7 +559,7 @@ def injected(project: Project, choose: Options) -> Table:
         nothing = Note("no list with a planted fault has been judged yet", "data", Step("planted"))
         return Table(title, _INJECTED, (), (nothing,))
     flags = rating_store.load_flags(project.db, project.id, chosen.ratings.cases, raters)
-    items = Items(project, chosen.selection, chosen.ratings, chosen.questions, flags)
+    items = shapes.Items(project, chosen.selection, chosen.ratings, chosen.questions, flags)
     lists = _made_lists(items, faults)
     systems = sorted({*lists.system}) if choose.by_system and len({*lists.system}) > 1 else []
     rows: list[Row] = []
@@ -593,11 +572,8 @@ def injected(project: Project, choose: Options) -> Table:
     if any(rater.kind == "rules" for rater in raters.values()):
         same = "the faults are chosen by the same titles, categories and word lists that rules uses"
         notes.append(f"{same}: its figures show what these alone can detect")
-    kinds = [
-        f"{kind} ({ISSUE_OF[kind]}): {made_lists.ABOUT[kind]}"
-        for at, kind in enumerate(made_lists.FAULT_KINDS)
-        if at in lists.kind
-    ]
+    met = [kind for at, kind in enumerate(made_lists.FAULT_KINDS) if at in lists.kind]
+    kinds = [f"{kind} ({ISSUE_OF[kind]}): {made_lists.ABOUT[kind]}" for kind in met]
     brief: list[Row] = []
     said: dict[str, str] = {}
     for at in range(0, len(rows), len(OUTCOMES)):
@@ -614,7 +590,7 @@ def injected(project: Project, choose: Options) -> Table:
     return words.briefly(table, _INJECTED_BRIEF, brief)
 
 
-def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[stored.PlantedCase], list[str]]:
+def _faults_counted(chosen: shapes.Base, rater: str | None) -> tuple[list[stored.PlantedCase], list[str]]:
     """The made lists that are counted: of the newest imports into whose lists faults were planted."""
     project, ratings = chosen.project, chosen.ratings
     faults = stored.judged_faults(project.db, project.id)
@@ -636,7 +612,7 @@ def _faults_counted(chosen: Base, rater: str | None) -> tuple[list[stored.Plante
     return kept, [f"{quantity(left_out, 'list')} made from earlier lists left out"] if left_out else []
 
 
-def _made_lists(items: Items, faults: Sequence[stored.PlantedCase]) -> _Lists:
+def _made_lists(items: shapes.Items, faults: Sequence[stored.PlantedCase]) -> _Lists:
     """The made lists as they were shown."""
     cases = items.ratings.cases
     row = np.searchsorted(cases.ids, [case.case_id for case in faults])
@@ -659,16 +635,14 @@ def _made_lists(items: Items, faults: Sequence[stored.PlantedCase]) -> _Lists:
 
 
 def _fault_rows(
-    items: Items, question: rating_store.Question, lists: _Lists, systems: tuple[str | None, ...]
+    items: shapes.Items, question: rating_store.Question, lists: _Lists, systems: tuple[str | None, ...]
 ) -> Iterator[Row]:
     """A row for each of OUTCOMES, of all faults and of each kind, by system (None: all)."""
     user = items.ratings.cases.user
     issues = {rating_store.folded(issue): at for at, issue in enumerate(items.lists.issues)}
     # an issue that nobody flags has no index
-    marked = [
-        items.flagged(question, issues.get(rating_store.folded(ISSUE_OF[kind]), -1))
-        for kind in made_lists.FAULT_KINDS
-    ]
+    codes = [issues.get(rating_store.folded(ISSUE_OF[kind]), -1) for kind in made_lists.FAULT_KINDS]
+    marked = [items.flagged(question, code) for code in codes]
     right = np.choose(lists.kind, [mask[lists.planted] for mask in marked])
     any_issue = items.flagged(question)[lists.planted]
     outcome = np.where(right, DETECTED, np.where(any_issue, OTHER_ISSUE, MISSED))

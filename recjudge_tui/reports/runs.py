@@ -1,10 +1,11 @@
-"""A run for people: its estimate and outcome as text, its progress while it works, and what sets it apart from others."""
+"""A run for people: its estimate and outcome as text, its progress while it works, what sets it apart from others, and which
+models answered it."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from recjudge_tui.domain.protocols import compares_lists
 from recjudge_tui.domain.run import Estimate, Progress, RunSettings, RunState, Wanted
 from recjudge_tui.domain.run_options import RUN_OPTIONS
 from recjudge_tui.domain.text import money, one_line
+from recjudge_tui.reports.common.table import Note
+from recjudge_tui.stats.estimate import join_notes
 from recjudge_tui.store import runs as run_store
 from recjudge_tui.store.database import Database, StoredRow
 
@@ -35,7 +38,12 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
             f"tokens in {estimate.tokens_in_low:,} to {estimate.tokens_in_high:,}, out about {estimate.tokens_out:,}"
             f" · longest prompt about {estimate.longest_prompt_tokens:,}"
         )
-    lines += reuse_lines(estimate)
+    if estimate.tokens_reused:
+        share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
+        counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
+        lines.append(
+            f"about {share:.0%} of the prompt tokens reused, as in the last run of this judge{counted}"
+        )
     if estimate.stored:
         rest = "nothing is asked" if estimate.stored == estimate.calls else "the others are asked"
         lines.append(f"stored replies: about {estimate.stored:,} of {estimate.calls:,} calls; {rest}")
@@ -47,15 +55,6 @@ def estimate_lines(estimate: Estimate, *, rater: str, prompt: str) -> list[str]:
     lines += [f"drawn: {n:,} users with {level}" for level, n in estimate.strata.items()]
     lines += [f"left out: {n:,} × {reason}" for reason, n in estimate.left_out.items()]
     return lines
-
-
-def reuse_lines(estimate: Estimate) -> list[str]:
-    """What the server need not read again, if that is known; empty otherwise."""
-    if not estimate.tokens_reused:
-        return []
-    share = estimate.tokens_reused / max(estimate.tokens_in_low, 1)
-    counted = "; the lower cost counts on it" if estimate.cost_usd_low else ""
-    return [f"about {share:.0%} of the prompt tokens reused, as in the last run of this judge{counted}"]
 
 
 def reused_words(progress: Progress) -> str:
@@ -114,10 +113,7 @@ def outcome_line(run_id: int, progress: Progress) -> str:
 
 class Pace(NamedTuple):
     """`rates` are calls per second, oldest first, each over `width_s` seconds. `rate` is the current one, None with
-    fewer than two calls.
-
-    `p95_s` is the 95th percentile of the newest latencies.
-    """
+    fewer than two calls. `p95_s` is the 95th percentile of the newest latencies."""
 
     rates: tuple[float, ...]
     width_s: int
@@ -137,15 +133,13 @@ class SystemTally(NamedTuple):
 @dataclass(frozen=True)
 class RunWatch:
     """`estimate` is None for a run planned without one. `seconds` is the time worked in attempts that ended in order.
-
     The newest attempt began at `attempt_started_at` ('' if unknown). Its process, unless it gave the run up, was last
     heard from at `heartbeat_at`; `pace` is of this attempt alone. `concurrency` is the number of simultaneous calls
     (None: not started, chosen for the judge), `wanted_concurrency` the requested number (None: as planned). `other` is
     the run of the other of SAER's two stages. `retry_why`: the server cannot be reached, and the next call tries it at
-    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first. `retried` calls
-    succeeded after more than one attempt; `failures`: kind -> failed calls, the most frequent first. `worthless`:
-    why nothing follows from what the judge of a run that is done said.
-    """
+    `retry_at`. `tallies`: of a run that compares lists, the systems that won most first. `retried` calls succeeded after
+    more than one attempt; `failures`: kind -> failed calls, the most frequent first. `worthless`: why nothing follows
+    from what the judge of a run that is done said."""
 
     run_id: int
     project_id: int
@@ -180,10 +174,8 @@ class RunWatch:
 
 
 def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | None = None) -> RunWatch:
-    """Everything that a monitor shows of a run. It reads every call of the run once, so call it in a worker.
-
-    Raises NotFoundError when the run is gone.
-    """
+    """Everything that a monitor shows of a run. It reads every call of the run once, so call it in a worker. Raises
+    NotFoundError when the run is gone."""
     row = run_store.run_row(db, run_id)
     moment = moment or datetime.now(timezone.utc)
     settings = RunSettings.model_validate_json(row["settings"])
@@ -200,24 +192,17 @@ def run_watch(db: Database, run_id: int, newest: int = 100, moment: datetime | N
 
         worthless = lines_of_run(db, run_id)
     return RunWatch(
-        run_id=run_id,
-        **known,
-        prompt=run_store.prompt_label(db, row["prompt_id"]),
-        settings=settings,
-        judge=JudgeSpec.model_validate_json(row["judge"]),
+        run_id=run_id, **known, settings=settings, progress=progress, marked=marked, retried=marked["retried"],
+        prompt=run_store.prompt_label(db, row["prompt_id"]), judge=JudgeSpec.model_validate_json(row["judge"]),
         estimate=None if row["estimate"] == "{}" else Estimate.model_validate_json(row["estimate"]),
         concurrency=row["concurrency"] or settings.concurrency,
-        progress=progress,
-        retried=marked["retried"],
         failures={row.error_kind: row.calls for row in run_store.run_failures(db, run_id)},
-        marked=marked,
         tallies=_tallies(run_store.verdict_counts(db, run_id)) if compares_lists(settings.protocol) else (),
         pace=_pace(times, moment if row["state"] == "running" else None),
         done=tuple(run_store.newest_calls(db, run_id, "done", newest)),
         failed=tuple(run_store.newest_calls(db, run_id, "failed", newest)),
-        other=run_store.other_stage(db, run_id),
-        worthless=worthless,
-    )
+        other=run_store.other_stage(db, run_id), worthless=worthless,
+    )  # fmt: skip
 
 
 def _tallies(counts: Sequence[StoredRow]) -> tuple[SystemTally, ...]:
@@ -239,12 +224,9 @@ def seconds_until(moment: str) -> float:
 
 
 def _pace(times: Sequence[tuple[str, float | None]], moment: datetime | None) -> Pace:
-    """The pace from (time finished, latency), oldest first.
-
-    rate = (k - 1) / (t_k - t_1) over the newest k <= 50 calls; with `moment` (the run is active) it is k / (moment -
-    t_1), so that it falls while no call finishes. The percentile is by nearest rank over the calls that were made.
-    Without calls everything is empty or None.
-    """
+    """The pace from (time finished, latency), oldest first. rate = (k - 1) / (t_k - t_1) over the newest k <= 50 calls;
+    with `moment` (the run is active) it is k / (moment - t_1), so that it falls while no call finishes. The percentile
+    is by nearest rank over the calls that were made. Without calls everything is empty or None."""
     latencies = sorted(latency for _, latency in times if latency is not None)
     p95 = latencies[math.ceil(0.95 * len(latencies)) - 1] if latencies else None
     ends = [datetime.fromisoformat(time).timestamp() for time, _ in times]
@@ -277,19 +259,13 @@ def worked_s(watch: RunWatch, *, active: bool) -> float:
     return watch.seconds + max(since, 0.0)
 
 
-def eta_s(watch: RunWatch) -> float | None:
-    """Seconds that the outstanding calls will take, as the process that works on the run says; None if unknown."""
-    return watch.progress.left_s
-
-
 # ---- what sets runs apart --------------------------------------------------------------------------------------------
 
 
 def run_differences(db: Database, project_id: int) -> dict[int, tuple[str, ...]]:
     """run id -> its own prompt and settings, where these are not the same in all runs of its protocol: `top K 5`.
-
-    Settings of execution, such as concurrency, are included. An older run that does not store a setting has its default.
-    """
+    Settings of execution, such as concurrency, are included. An older run that does not store a setting has its
+    default."""
     defaults = {"prompt": None} | {name: option.default for name, option in RUN_OPTIONS.items()}
     labels = {"prompt": "prompt"} | {name: option.label for name, option in RUN_OPTIONS.items()}
     runs = run_store.stored_runs(db, project_id=project_id)
@@ -311,3 +287,67 @@ def plain_value(value: object) -> str:
         return "/".join(f"{name}={one_line(part, 60)}" for name, part in value.items())
     several = value if isinstance(value, list | tuple) else [] if value is None else [value]
     return one_line("/".join(map(str, several)), _LONGEST_WORD)
+
+
+# ---- which models and prompts answered -----------------------------------------------------------------------------
+
+
+def model_changed(new: Sequence[run_store.ServedModel], old: Sequence[run_store.ServedModel]) -> bool | None:
+    """Whether another model (its name, digest or name in replies, else the judge) gave the replies; None where one side has
+    no replies, or it is unknown."""
+    sides = [[run for run in runs if run.replies] for runs in (new, old)]
+    if not all(sides):
+        return None
+    if all(run.name or run.models for side in sides for run in side):
+        now, before = ({(run.name, run.digest, run.models) for run in side} for side in sides)
+        return now != before
+    now_judges, before_judges = ({run.judge for run in side} for side in sides)
+    return True if now_judges != before_judges else None
+
+
+def change_words(
+    new: Sequence[run_store.ServedModel], old: Sequence[run_store.ServedModel]
+) -> tuple[str, str]:
+    """What changed, empty if nothing did; and only the new model or prompt."""
+    said, now = [], []
+    models = [{model_text(run) for run in runs} for runs in (new, old)]
+    prompts = [{run.prompt for run in runs} for runs in (new, old)]
+    for what, changed, sides in (
+        ("served model", model_changed(new, old) is True, models),
+        ("prompt", prompts[0] != prompts[1], prompts),
+    ):
+        if changed and new and old:
+            later, earlier = (" and ".join(sorted(side)) for side in sides)
+            said.append(f"{what} changed: {later}, before {earlier}")
+            now.append(later)
+    return join_notes(*said), ", ".join(now)
+
+
+def model_text(run: run_store.ServedModel) -> str:
+    digest = f"@{run.digest[:12]}" if run.digest else ""
+    others = [model for model in run.models if model != run.name]
+    named = f"{run.name}{digest}" if run.name else run.judge
+    return one_line(f"{named} ({', '.join(others)})" if others else named, _LONGEST_WORD)
+
+
+def served_notes(
+    db: Database, later: tuple[str, list[run_store.ServedModel]], earlier: tuple[str, list[run_store.ServedModel]],
+) -> Iterator[Note]:  # fmt: skip
+    """Of the runs of both sides: what changed, which models answered, and whether both got the same texts and new calls."""
+    new, old = later[1], earlier[1]
+    if words := change_words(new, old)[0]:
+        yield Note(words, "warning")
+    if new and old and (other := model_changed(new, old)) is not True:
+        same = "the served model is the same, as far as the server reports"
+        yield Note("it is unknown whether the served model changed" if other is None else same)
+    for name, runs in dict.fromkeys((name, tuple(runs)) for name, runs in (later, earlier) if runs):
+        texts = [f"{model_text(run)} (run {run.run_id}, {run.created_at[:10]}, {run.prompt})" for run in runs]
+        yield Note(f"{name} was answered by {'; '.join(texts)}")
+    shared, changed = run_store.prompt_match(db, new, old)
+    if changed:
+        text = f"{changed:,} of {shared:,} shared calls had a different prompt text"
+        yield Note(f"{text}, so the set was not frozen", "warning")
+    if cached := sum(run.cached for run in new):
+        calls = sum(run.calls for run in new)
+        text = f"{cached:,} of {calls:,} calls of {later[0]} came from the cache, not from a model"
+        yield Note(text, "warning")

@@ -61,16 +61,15 @@ def lines_of_run(db: Database, run_id: int) -> tuple[str, ...]:
     row = run_row(db, run_id)
     if not is_language_model(row["rater_kind"]) or PROTOCOLS[row["protocol"]].tests_judges:
         return ()
-    chosen = base(
-        Project.numbered(db, row["project_id"]), Selection(protocol=row["protocol"], raters=(row["rater"],))
-    )
+    project = Project.numbered(db, row["project_id"])
+    chosen = base(project, Selection(protocol=row["protocol"], raters=(row["rater"],)))
     return tuple(line for question in chosen.questions for line in sanity(chosen, question).lines)
 
 
 def _always_the_same(chosen: Base, question: Question, known: FloatArray) -> str:
     if known.size < _FEWEST or (known != known[0]).any() or (compares_lists(question.protocol) and known[0]):
         return ""
-    names = label_names(chosen.project.db, chosen.project.id, *question[1:], known) or {}
+    names = label_names(chosen.project, *question[1:], known) or {}
     label = names.get(float(known[0]), f"{known[0]:g}")
     return f"{known.size:,} of {known.size:,} verdicts are {label}: no information"
 

@@ -12,8 +12,9 @@ from recjudge_tui.domain.protocols import THEMES, compares_lists
 from recjudge_tui.domain.text import one_line, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports.biases import COVARIATES, covariates
+from recjudge_tui.reports.common.rows import real
 from recjudge_tui.reports.common.segments import ACTIVITY, CONTEXT
-from recjudge_tui.reports.common.table import Row, Table, columns, definitions, real
+from recjudge_tui.reports.common.table import Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import sanity
 from recjudge_tui.reports.words import about_base, adjusted, briefly, sanity_warnings, two_systems
@@ -98,7 +99,7 @@ def _slices(project: Project, chosen: Base) -> Iterator[Slice]:
     activity = np.array([float(events.get(user, 0)) for user in users])
     yield from _thirds(ACTIVITY, activity, judged, size)
     yield from _themes(project, cases.ids)
-    measured = covariates(project.db, project.id, chosen.ratings, TOP_K)
+    measured = covariates(project, chosen.ratings, TOP_K)
     for name in COVARIATES:
         first, second = measured[name]
         mean = np.where(cases.is_pair, (first + second) / 2, first)[judged]

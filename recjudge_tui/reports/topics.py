@@ -74,9 +74,8 @@ def asked(
     people = [name for name in ranked if raters[name].kind in REFERENCES]
     answers = verdict_counts(project.db, project.id, topic.aspect, people)
     people.sort(key=lambda name: (REFERENCES.index(raters[name].kind), -answers.get(name, 0)))
-    return TopicRaters(
-        project, topics(project) if known is None else known, topic, tuple(ranked), tuple(people), named
-    )
+    known = topics(project) if known is None else known
+    return TopicRaters(project, known, topic, tuple(ranked), tuple(people), named)
 
 
 def topic_terms(known: Sequence[Topic], topic: Topic) -> tuple[Term, ...]:

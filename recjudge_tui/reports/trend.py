@@ -16,10 +16,11 @@ from recjudge_tui.domain.occasions import Over, period_of, period_order, period_
 from recjudge_tui.domain.protocols import OVERALL, compares_lists, protocol_facts
 from recjudge_tui.errors import check_known
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Row, Table, columns, definition, real, with_columns
+from recjudge_tui.reports.common.rows import real, with_columns
+from recjudge_tui.reports.common.table import Row, Table, columns, definition
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.leaderboard import scores
-from recjudge_tui.reports.served import change_words
+from recjudge_tui.reports.runs import change_words
 from recjudge_tui.reports.words import about_base, label_names, scale_notes, value_bounds
 from recjudge_tui.shapes import Base, base, battles, grouped
 from recjudge_tui.stats.arrays import FloatArray, IntArray
@@ -89,7 +90,11 @@ def trend(project: Project, choose: Options) -> Table:
     # one system is shown against all others
     among = replace(choose.cases, systems=choose.systems if len(choose.systems) > 1 else ())
     chosen = base(project, choose.selection(cases=among), newest=over != "import")
-    chosen = replace(chosen, questions=tuple(_questions(chosen, choose)))
+    # of every rater but metrics, unless one is named; overall, or all aspects of a rater that was not asked for it
+    fitting = [q for q in chosen.questions if choose.rater or not chosen.rater(q).of_metrics]
+    overall = {q[:2] for q in fitting if q.aspect == OVERALL}
+    own = [q for q in fitting if choose.aspect or q.aspect == OVERALL or q[:2] not in overall]
+    chosen = replace(chosen, questions=tuple(sorted(own)))
     period_by_case = case_periods(project.db, project.id, over)
     rows: list[Row] = []
     changes: list[dict[str, str]] = []
@@ -100,11 +105,11 @@ def trend(project: Project, choose: Options) -> Table:
             why = "were not imported" if over == "import" else "have no time; by import they have one"
             of = f"{left_out:,} of {left_out + dated.row.size:,} verdicts left out: their lists {why}"
             notes.append(f"{question.rater}, {question.protocol} {question.aspect}: {of}")
-        own = dict(_changes(project, dated))
-        for at, (said, now) in own.items():
+        changed = dict(_changes(project, dated))
+        for at, (said, now) in changed.items():
             changes.append({"period": at, **question._asdict(), "change": said, "now": now})
         for row in _judged(chosen, dated):
-            said = own.get(str(row["period"]), ("", ""))[0]
+            said = changed.get(str(row["period"]), ("", ""))[0]
             rows.append(row | {"note": join_notes(said, str(row["note"]))})
     rows.sort(key=lambda row: row["figure"] == FLAGS)
     rows += [*_measured(project, choose, metrics), *(_live(project, over) if over != "import" else ())]
@@ -119,20 +124,12 @@ def trend(project: Project, choose: Options) -> Table:
         by_chance = f"about one in {round(1 / (1 - LEVEL))}, or fewer, misses the true value by chance"
         notes.append(definition(f"{shown:,} intervals at {LEVEL:.0%} are shown; {by_chance}"))
     notes += [*about_base(chosen), definition(_FIGURES)]
-    notes += scale_notes(project.db, project.id, [(q.protocol, q.aspect) for q in chosen.questions])
+    notes += scale_notes(project, (question[1:] for question in chosen.questions))
     settings = {"over": over, "k": choose.k, "changes": changes}
     return Table(
         f"Trend by {over}", _COLUMNS, tuple(rows), tuple(notes), settings, answer=_answer(rows, changes),
         brief=_brief(f"Trend by {over}", rows),
     )  # fmt: skip
-
-
-def _questions(chosen: Base, choose: Options) -> list[Question]:
-    """Of every rater but metrics, unless one is named; overall, or all aspects of a rater that was not asked for it."""
-    fitting = [q for q in chosen.questions if choose.rater or not chosen.rater(q).of_metrics]
-    overall = {q[:2] for q in fitting if q.aspect == OVERALL}
-    own = [q for q in fitting if choose.aspect or q.aspect == OVERALL or q[:2] not in overall]
-    return sorted(own)
 
 
 def _dated(chosen: Base, question: Question, period_by_case: Mapping[int, str]) -> tuple[Dated, int]:
@@ -171,13 +168,8 @@ def _changes(project: Project, dated: Dated) -> Iterator[tuple[str, tuple[str, s
 
 
 def _row(
-    names: Names,
-    figure: str,
-    period: str,
-    estimate: Estimate,
-    question: Question | None = None,
-    failed: int = 0,
-) -> Row:
+    names: Names, figure: str, period: str, estimate: Estimate, question: Question | None = None, failed: int = 0,
+) -> Row:  # fmt: skip
     asked = dict(zip(Question._fields, question or (None,) * 3, strict=True))
     return {
         "period": period, "system": names[0], "opponent": names[1], **asked, "figure": figure, **estimate.cells,
@@ -208,13 +200,13 @@ def _judged(chosen: Base, dated: Dated) -> Iterator[Row]:
 
 def _levels(chosen: Base, dated: Dated) -> list[tuple[str, FloatArray, Bounds | None]]:
     """What is averaged: for labels the share of the best one, for categories the share of each, for scores the mean."""
-    question, db, project_id, value = dated.question, chosen.project.db, chosen.project.id, dated.value
+    question, value = dated.question, dated.value
     different = np.unique(value[~np.isnan(value)])
     unordered, names = question[1:] in chosen.nominal, None
     if unordered or not protocol_facts(question.protocol).scores:
-        names = label_names(db, project_id, question.protocol, question.aspect, different)
+        names = label_names(chosen.project, question.protocol, question.aspect, different)
     if not names or not {*different.tolist()} <= names.keys():
-        return [(MEAN, value, value_bounds(db, project_id, question, value))]
+        return [(MEAN, value, value_bounds(chosen.project, question, value))]
     shown = sorted(names.items()) if unordered else [next(iter(names.items()))]
     share = ((name, np.where(np.isnan(value), np.nan, value == label)) for label, name in shown)
     return [(f"{SHARE} of {name}", hits, SHARE_BOUNDS) for name, hits in share]

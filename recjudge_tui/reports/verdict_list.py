@@ -13,7 +13,8 @@ from recjudge_tui.domain.protocols import with_unit
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, seen_first
+from recjudge_tui.reports.common.rows import seen_first
+from recjudge_tui.reports.common.table import Note, Row, Table, columns
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.hostile_texts import suspect_cases
 from recjudge_tui.store import verdicts as stored
@@ -40,9 +41,8 @@ def verdicts(project: Project, choose: Options) -> Table:
     ids = listing.ids
     shown = ids[: choose.limit]
     place = {key: at for at, key in enumerate(shown)}
-    rows = tuple(
-        _row(row, listing.reason(place[row.verdict_id])) for row in stored.verdict_rows(project.db, shown)
-    )
+    found = stored.verdict_rows(project.db, shown)
+    rows = tuple(_row(row, listing.reason(place[row.verdict_id])) for row in found)
     notes = [Note(f"the first {len(rows):,} are listed")] if len(rows) < len(ids) else []
     raters, named = project_raters(project.db, project.id), dict.fromkeys(str(row["rater"]) for row in rows)
     notes += map(Note, combined_notes(raters[name] for name in named))
@@ -95,13 +95,9 @@ class Listing(NamedTuple):
 
 
 def list_verdicts(
-    db: Database,
-    project_id: int,
-    chosen: VerdictFilter,
-    sort: str,
-    only: tuple[int, ...] | None,
+    db: Database, project_id: int, chosen: VerdictFilter, sort: str, only: tuple[int, ...] | None,
     given: tuple[int, ...] = (),
-) -> Listing:
+) -> Listing:  # fmt: skip
     """With `only`, nothing but the verdicts on these cases is listed and counted; of `given` verdicts, nothing but these."""
     ids = listed_verdicts(db, project_id, chosen, sort).ids
     if only is not None:
@@ -125,15 +121,12 @@ def _row(row: stored.VerdictRow, reason: str) -> Row:
     decision = DECISIONS.get(row.triage.decision, row.triage.decision)
     names = ("user_id", "rater", "rater_kind", "protocol", "aspect", "value", "confidence")
     return {name: getattr(row, name) for name in names} | {
-        "verdict_id": str(row.verdict_id),
-        "case_id": str(row.case_id),
-        **row.occasion._asdict(),
-        "systems": " vs ".join(row.systems),
-        "label": "failed" if row.failed else row.label,
+        "verdict_id": str(row.verdict_id), "case_id": str(row.case_id), **row.occasion._asdict(),
+        "systems": " vs ".join(row.systems), "label": "failed" if row.failed else row.label,
         "why": ", ".join([*([reason] if reason else []), *_reasons(row)]),
         "decision": f"{decision} to {row.triage.label}" if row.triage.label else decision,
         "tags": ", ".join(row.triage.tags),
-    }
+    }  # fmt: skip
 
 
 def _reasons(row: stored.VerdictRow) -> Iterator[str]:

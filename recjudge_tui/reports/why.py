@@ -18,7 +18,8 @@ from recjudge_tui.domain.text import quantity
 from recjudge_tui.errors import UsageError
 from recjudge_tui.files import parse_toml
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions, real, whole
+from recjudge_tui.reports.common.rows import real, whole
+from recjudge_tui.reports.common.table import Note, Row, Table, columns, definitions
 from recjudge_tui.reports.declare import Options
 from recjudge_tui.reports.sanity import Sanity, sanity
 from recjudge_tui.reports.words import about_base, adjusted, briefly, two_systems
@@ -374,9 +375,8 @@ class _Themes(NamedTuple):
             users = sum(v > 0 for v in net.values()), sum(v < 0 for v in net.values())
             for row in _counted(theme, THEME, sides, users):
                 ahead = row["goes_with"] == sides[0]
-                share = share_estimate(
-                    [float((net.get(u, 0) > 0) == ahead and net.get(u, 0) != 0) for u in read], read
-                )
+                nets = [net.get(user, 0.0) for user in read]
+                share = share_estimate([float((x > 0) == ahead and x != 0) for x in nets], read)
                 about = {"share": share.value, **share.ends("share")}
                 yield row | about | {"example": example.get(ahead, next(iter(example.values())))}
 
@@ -440,13 +440,9 @@ def _themed(chosen: Base, question: Question, pair: tuple[str, str]) -> _Themes:
 
 
 def _table(
-    chosen: Base,
-    question: Question,
-    sides: tuple[str, str],
-    arguments: Sequence[Argument],
-    rows: Sequence[Row],
+    chosen: Base, question: Question, sides: tuple[str, str], arguments: Sequence[Argument], rows: Sequence[Row],
     themed: _Themes,
-) -> Table:
+) -> Table:  # fmt: skip
     sane = sanity(chosen, question)
     found = [] if sane.worthless else [row for row in rows if real(row, "p_fdr") < ALPHA]
     # the themes that a judge was asked for stand whole, and first
@@ -456,9 +452,8 @@ def _table(
         shown += mine[: _SHOWN if found else _NAMED]
     notes: list[str] = [Note(line, "warning") for line in sane.lines]
     if ties := sum(not argument.side for argument in arguments):
-        notes.append(
-            f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither: they count in the prior only"
-        )
+        said = f"{quantity(ties, 'reason')} of {len(arguments):,} favour neither"
+        notes.append(f"{said}: they count in the prior only")
     if unshown := [row for row in found if row not in shown]:
         notes.append(f"{len(found) - len(unshown)} of {len(found)} findings are shown")
     notes += [*themed.notes(chosen.project), *about_base(chosen), *_ABOUT]
@@ -470,12 +465,8 @@ def _table(
 
 
 def _answer(
-    question: Question,
-    sides: tuple[str, str],
-    arguments: Sequence[Argument],
-    found: Sequence[Row],
-    sane: Sanity,
-) -> str:
+    question: Question, sides: tuple[str, str], arguments: Sequence[Argument], found: Sequence[Row], sane: Sanity,
+) -> str:  # fmt: skip
     counts = [sum(argument.side == side for argument in arguments) for side in (1, -1)]
     users = len({argument.user for argument in arguments if argument.side})
     if sane.worthless:

@@ -10,18 +10,19 @@ import numpy as np
 
 from recjudge_tui import shapes
 from recjudge_tui.domain.protocols import compares_lists, protocol_facts, question_of
-from recjudge_tui.domain.roles import COMBINED, FIRST_HAND, REFERENCES, RUN_RATERS, rules_note
+from recjudge_tui.domain.roles import COMBINED, rules_note
 from recjudge_tui.domain.scales import MOST_LABELS
 from recjudge_tui.domain.text import quantity, short
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, cells_of, definition
+from recjudge_tui.project import Project
+from recjudge_tui.reports.common.rows import cells_of
+from recjudge_tui.reports.common.table import Column, Note, Row, Table, definition
 from recjudge_tui.stats.arrays import FloatArray, IntArray
 from recjudge_tui.stats.intervals import share_estimate
 from recjudge_tui.stats.registry import usual_statistic
 from recjudge_tui.steps import Step
 from recjudge_tui.store.calls import one_order_counts
 from recjudge_tui.store.cases import untimed_note
-from recjudge_tui.store.database import Database
 from recjudge_tui.store.prompts import run_prompts
 from recjudge_tui.store.ratings import Question, Rater, Ratings, stored_scales
 from recjudge_tui.store.verdicts import counted_battles
@@ -59,9 +60,8 @@ def left_out_notes(left_out: shapes.LeftOut) -> list[str]:
 def borrowed_notes(used: Iterable[tuple[str, Question]]) -> list[str]:
     """Whose labels are of another protocol than the one that they are used in: labels of pairwise cases in arena."""
     same = ((p, q) for p, q in used if p != q.protocol and question_of(p) == question_of(q.protocol))
-    by_protocols = shapes.grouped(
-        (f"are of {q.protocol} cases: {p} asks the same question", q.rater) for p, q in same
-    )
+    texts = ((f"are of {q.protocol} cases: {p} asks the same question", q.rater) for p, q in same)
+    by_protocols = shapes.grouped(texts)
     return [f"verdicts of {', '.join(dict.fromkeys(raters))} {text}" for text, raters in by_protocols.items()]
 
 
@@ -91,27 +91,13 @@ def earlier_notes(ratings: Ratings, questions: Iterable[Question]) -> list[str]:
 def made_of(chosen: shapes.Base, *, origins: bool = True) -> list[str]:
     """Where verdicts come from, if it limits them (`origins`: pairs judged in one order, battles known only as counts), and
     what must stand beside figures of raters made from others and of the built-in rules."""
-    crowds, db, key = chosen.ratings.crowds, chosen.project.db, chosen.project.id
+    crowds = chosen.ratings.crowds
     single = [one for q in chosen.questions for one in (crowds[q].questions if q in crowds else (q,))]
-    notes = origin_notes(db, key, single) if origins else []
+    notes = origin_notes(chosen.project, single) if origins else []
     return notes + rater_notes(chosen.ratings.raters[question.rater] for question in single)
 
 
 # ---- raters and the labels of their questions --------------------------------------------------------------------------
-
-
-def is_judging(rater: Rater) -> bool:
-    return rater.kind in RUN_RATERS
-
-
-def speaks_for_people(rater: Rater) -> bool:
-    """Whether the rater is a person or a consensus, which is derived from people."""
-    return rater.kind in REFERENCES
-
-
-def is_people(rater: Rater) -> bool:
-    """Whether the rater is an annotator or a user. A consensus is derived from people and is not one of them."""
-    return rater.kind in FIRST_HAND
 
 
 def rater_notes(raters: Iterable[Rater]) -> list[str]:
@@ -128,15 +114,14 @@ def combined_notes(raters: Iterable[Rater]) -> list[str]:
     return [f"{', '.join(names)} {verb} made from other raters"] if names else []
 
 
-def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -> list[str]:
+def origin_notes(project: Project, questions: Iterable[Question]) -> list[str]:
     """One line for each rater that judged pairs in one order only: how often which list came first; and for each question
     of which there are only counts."""
     wanted = {*questions}
-    asked, counted = {question[:2] for question in wanted}, one_order_counts(db, project_id)
+    asked, counted = {question[:2] for question in wanted}, one_order_counts(project.db, project.id)
     notes = []
-    for who, counts in shapes.grouped(
-        (row[:2], row[2:]) for row in counted if tuple(row[:2]) in asked
-    ).items():
+    by_rater = shapes.grouped((row[:2], row[2:]) for row in counted if tuple(row[:2]) in asked)
+    for who, counts in by_rater.items():
         orders, pairs = {(first, second): calls for first, second, calls in counts}, []
         for (first, second), n in orders.items():
             other = orders.get((second, first), 0)
@@ -148,23 +133,23 @@ def origin_notes(db: Database, project_id: int, questions: Iterable[Question]) -
     return notes + [
         f"{rater}, {aspect}: {n:,} battles are known only as counts, without their users: each counts as one user, so"
         " intervals are too narrow and p values too small if the same users judged several"
-        for rater, protocol, aspect, n in counted_battles(db, project_id)
+        for rater, protocol, aspect, n in counted_battles(project.db, project.id)
         if (rater, protocol, aspect) in wanted
     ]
 
 
 def label_names(
-    db: Database, project_id: int, protocol: str, aspect: str, values: FloatArray, *, fine: bool = False
+    project: Project, protocol: str, aspect: str, values: FloatArray, *, fine: bool = False
 ) -> dict[float, str] | None:
     """The label set of a question, value -> name, highest value first; None for a scale without labels. It comes from
     the scale that a file of labels gave to the aspect, else from the prompts of the project's runs, else from the
     protocol. It is extended by other whole numbers that people gave. Labels that roll up to another are in it if `fine`.
     """
-    given = stored_scales(db, project_id).get((protocol, aspect))
+    given = stored_scales(project.db, project.id).get((protocol, aspect))
     if given is not None:
         return _extended(given.names, given.names, values) if given.names else None
     names: dict[float, str] = {}
-    for prompt in run_prompts(db, project_id, protocol):
+    for prompt in run_prompts(project.db, project.id, protocol):
         if any(spec.name == aspect for spec in prompt.aspects):
             labels = prompt.labels_of(aspect)
             names |= {label.value: label.name for label in labels if fine or label.rolls_up is None}
@@ -186,33 +171,31 @@ def _extended(names: dict[float, str], own: Mapping[float, str], values: FloatAr
     return dict(sorted(names.items(), reverse=True))
 
 
-def value_bounds(
-    db: Database, project_id: int, question: Question, values: FloatArray
-) -> tuple[float, float] | None:
+def value_bounds(project: Project, question: Question, values: FloatArray) -> tuple[float, float] | None:
     """The lowest and the highest value of a question's scale; None if it has none, or if a value lies outside it."""
     known = values[~np.isnan(values)]
-    names = label_names(db, project_id, question.protocol, question.aspect, known)
-    given = stored_scales(db, project_id).get(question[1:])
+    names = label_names(project, question.protocol, question.aspect, known)
+    given = stored_scales(project.db, project.id).get(question[1:])
     ends = given or protocol_facts(question.protocol)
     low, high = (min(names), max(names)) if names else (ends.low, ends.high)
     inside = known.size == 0 or (known.min() >= low and known.max() <= high)
     return (low, high) if inside and low < high else None
 
 
-def categories(db: Database, project_id: int) -> set[tuple[str, str]]:
+def categories(project: Project) -> set[tuple[str, str]]:
     """(protocol, aspect) of all questions that are answered by categories without an order."""
-    return {key for key, scale in stored_scales(db, project_id).items() if not scale.ordered}
+    return {key for key, scale in stored_scales(project.db, project.id).items() if not scale.ordered}
 
 
-def statistic_of(db: Database, project_id: int, protocol: str, aspect: str) -> str:
+def statistic_of(project: Project, protocol: str, aspect: str) -> str:
     """The one statistic by which raters of a question are compared everywhere, unless another is asked for."""
-    names = label_names(db, project_id, protocol, aspect, np.zeros(0))
-    return usual_statistic(names is not None, ordered=(protocol, aspect) not in categories(db, project_id))
+    names = label_names(project, protocol, aspect, np.zeros(0))
+    return usual_statistic(names is not None, ordered=(protocol, aspect) not in categories(project))
 
 
-def scale_notes(db: Database, project_id: int, asked: Iterable[tuple[str, str]]) -> list[str]:
+def scale_notes(project: Project, asked: Iterable[tuple[str, str]]) -> list[str]:
     """One line on the aspects that have a scale of their own; none if no aspect has one."""
-    scales = stored_scales(db, project_id)
+    scales = stored_scales(project.db, project.id)
     own = [f"{of[1]} {scales[of].described()}" for of in dict.fromkeys(asked) if of in scales]
     return [f"scales: {'; '.join(own)}"] if own else []
 
@@ -351,6 +334,5 @@ def briefly(
     """The table with a brief form: these rows in these columns, and in those of their interval, that any row fills."""
     shown = [row | {"interval": interval_text(row, kind)} for row in rows]
     kept = [c for c in columns if any(row.get(c.name) not in (None, "", "–") for row in shown)]
-    return replace(
-        table, brief=Table(title or table.title, tuple(kept), cells_of(kept, shown), (), table.settings)
-    )
+    brief = Table(title or table.title, tuple(kept), cells_of(kept, shown), (), table.settings)
+    return replace(table, brief=brief)

@@ -23,8 +23,8 @@ from recjudge_tui.domain.options import OCCASIONS
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import NotFoundError, RecjudgeError, UsageError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.page import Page, render_page
-from recjudge_tui.reports.common.table import Row, Table, format_of_file, note_kind, readable, render
+from recjudge_tui.reports.common.rows import readable
+from recjudge_tui.reports.common.table import Page, Row, Table, format_of_file, note_kind, render
 from recjudge_tui.reports.common.table import Screen as Output
 from recjudge_tui.reports.common.writers.plain import text_columns
 from recjudge_tui.reports.declare import REPORTS, make
@@ -446,7 +446,7 @@ class ReportsScreen(screens.OccasionScreen):
             other = f"{widgets.key_name(self.app, 'reports.topic')} chooses another question."
             return Content("\n".join([*(lines or ["Nothing to draw."]), "", other]))
         if isinstance(content, Page):
-            return Content(render_page(content, "text", output).text)
+            return Content(render(content, "text", output).text)
         if isinstance(content, Table):
             return Content(render(readable(content)[0], "text", output).text)
         return Content(safe_text(content or ""))
@@ -689,7 +689,7 @@ def _tabs_in(titles: Sequence[str], current: int, room: int) -> tuple[int, int]:
 
 def _write_page(_: Database, path: Path, content: Page | str) -> screens.WrittenFile:
     """Write a page. Raises UsageError for an unknown ending, StoreError."""
-    text = content if isinstance(content, str) else render_page(content, format_of_file(path)).text
+    text = content if isinstance(content, str) else render(content, format_of_file(path)).text
     return screens.write_text(path, text)
 
 

@@ -171,7 +171,7 @@ def progress_content(watch: report.RunWatch, width: int, *, active: bool) -> Con
     tail = f"  {number(finished)}/{number(progress.calls)} {share:4.0%}"
     waits = waiting_text(watch) if active else ""
     if active and progress.outstanding and not waits:
-        left = report.eta_s(watch)
+        left = watch.progress.left_s
         tail += f"  eta {_short_time(left) if left is not None else GLYPHS.none}"
     bar = _bar(watch, max(width - 6 - cell_len(tail), 8))
     pace = Content.styled(waits, "bold $warning") if waits else _pace(watch, width)

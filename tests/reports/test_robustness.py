@@ -17,7 +17,8 @@ from recjudge_tui.domain.material import SlateView
 from recjudge_tui.errors import NotFoundError
 from recjudge_tui.judges.rules.issues import ISSUE_OF
 from recjudge_tui.project import Project as Opened
-from recjudge_tui.reports.common.table import FORMATS, Row, Table, readable, render
+from recjudge_tui.reports.common.rows import readable
+from recjudge_tui.reports.common.table import FORMATS, Row, Table, render
 from recjudge_tui.reports.declare import make
 from recjudge_tui.runs.engine import work
 from recjudge_tui.store.cases import PlantedFault

@@ -12,6 +12,7 @@ import pytest
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.domain.occasions import Occasion
 from recjudge_tui.importers.load import import_files
+from recjudge_tui.project import Project
 from recjudge_tui.reports.hostile_texts import hostile_texts_table
 from recjudge_tui.runs.plan import RunRequest
 from recjudge_tui.runs.settings import settings_for
@@ -81,7 +82,7 @@ def test_events_that_count_as_copies(
     project = project_id(db, "films")
     shown = [(event.type, event.item_id) for event in read_history(db, project, "u").events]
     assert (len(shown), held_out_copies(db, project).of_all) == ((1, 1) if is_copy else (2, 0))
-    notes = hostile_texts_table(db, project, "films").notes
+    notes = hostile_texts_table(Project.numbered(db, project), 100).notes
     assert any("copy of a held-out event" in note for note in notes) == is_copy
     assert any("but another time, value, type or context" in note for note in notes) == (not is_copy)
 

@@ -191,10 +191,8 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
     if by == CONTEXT:
         counts = data.context_counts(db, project_id, occasions, of_lists=of_lists)
         named, rest = list(counts)[:MOST_GROUPS], len(counts) - MOST_GROUPS
-        groups = [
-            Segment(context or _free("no context", counts), "context", frozenset([context]))
-            for context in named
-        ]
+        shown = {context: context or _free("no context", counts) for context in named}
+        groups = [Segment(name, "context", frozenset([context])) for context, name in shown.items()]
         if rest <= 0:
             return Segments(by, tuple(groups))
         other = Segment(_free(_OTHER, counts), "context", frozenset(named), others=True)
@@ -210,9 +208,8 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
     of_users = data.user_attributes(db, project_id)
     values = {user: value for user, of in of_users.items() if (value := of.get(attribute, "").strip())}
     if not values:
-        known = ", ".join(
-            one_line(name, 40) for name in sorted({name for of in of_users.values() for name in of})
-        )
+        names = sorted({name for of in of_users.values() for name in of})
+        known = ", ".join(one_line(name, 40) for name in names)
         raise UsageError(
             f"no user has an attribute “{one_line(attribute, 60)}”",
             f"Available: {known}." if known else "No user has attributes.",
@@ -225,9 +222,8 @@ def _by(project: Project, by: str, occasions: OccasionFilter, of_lists: bool) ->
     if more := by_size[MOST_GROUPS:]:
         members = frozenset().union(*(users[value] for value in more))
         groups.append(Segment(_free(_OTHER, users), "user", members))
-        notes.append(
-            f"{groups[-1].name}: {len(more):,} more values; the {MOST_GROUPS} with the most users have a group of their own"
-        )
+        most = f"the {MOST_GROUPS} with the most users have a group of their own"
+        notes.append(f"{groups[-1].name}: {len(more):,} more values; {most}")
     if data.visible_event_counts(db, project_id).keys() - values.keys():
         groups.append(Segment(_free(f"no {attribute}", users), "user", frozenset(values), others=True))
     return Segments(attribute, tuple(groups), tuple(notes))

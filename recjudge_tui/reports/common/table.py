@@ -1,16 +1,17 @@
-"""The one type of table that reports return, and the functions that write it."""
+"""The one type of table that reports return, the page of several, and the functions that write them."""
 
 from __future__ import annotations
 
 import math
 import os
+import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.errors import StoreError, UsageError, check_known
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["text", "prose", "int", "float", "share", "ci", "usd", "seconds", "time", "statistic"]
 Row = dict[str, object]
+Format = TypeVar("Format", bound=str)
 # warning: why the figures may mislead; data: about these data; definition: what a figure is, shown by --explain
 NoteKind = Literal["warning", "data", "definition"]
-# unless more is asked for: notes about the data, and rows
-MOST_NOTES, MOST_ROWS = 3, 40
 
 
 class Note(str):
@@ -116,28 +116,12 @@ def columns(*parts: str | Column) -> tuple[Column, ...]:
     return tuple(out)
 
 
-def real(row: Row, name: str) -> float:
-    """A cell that is known to be a number."""
-    return float(cast(float, row[name]))
-
-
-def reals(rows: Iterable[Row], name: str) -> list[float]:
-    """The cells of a column that are numbers."""
-    return [cell for row in rows if isinstance(cell := row.get(name), float)]
-
-
-def whole(row: Row, name: str) -> int:
-    """A cell that is known to be a whole number."""
-    return int(cast(int, row[name]))
-
-
 @dataclass(frozen=True)
 class Table:
-    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in
-    `note`). `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people
-    read first; `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row,
-    by name; of the formats only JSON has them. Raises ValueError for a cell that is NaN or infinite, or that has no
-    column."""
+    """The content of a report. A cell is a text, a number, a truth value or None (undefined; the reason is in `note`).
+    `answer`: what the table says, in one sentence, made from its cells. `brief`: the few columns that people read first;
+    `whole` has every column and row, as JSON and CSV do. `facts` are results that are not about one row, by name; of the
+    formats only JSON has them. Raises ValueError for a cell that is NaN or infinite, or that has no column."""
 
     title: str
     columns: tuple[Column, ...]
@@ -158,73 +142,14 @@ class Table:
                     raise ValueError(f"{name} is {value}: an undefined figure is None")
 
 
-def readable(
-    table: Table, *, whole: bool = False, explain: bool = False, notes: str = "some", most: int = MOST_ROWS
-) -> tuple[Table, bool]:
-    """The table as people read it, and whether something was left out. Its brief form and the first `most` rows
-    unless `whole`; definitions only with `explain`; `notes`: all, some (the warnings, and MOST_NOTES in all) or
-    none."""
-    seen = table
-    if table.brief is not None and table.rows and not whole:
-        seen = replace(table.brief, answer=table.answer, notes=table.notes)
-    by_kind: dict[NoteKind, list[str]] = {"warning": [], "data": [], "definition": []}
-    for note in table.notes:
-        by_kind[note_kind(note)].append(note)
-    said = [*by_kind["warning"], *by_kind["data"]]
-    kept = {"all": said, "none": []}.get(notes, said[: max(MOST_NOTES, len(by_kind["warning"]))])
-    kept = [*kept, *(by_kind["definition"] if explain else [])]
-    rows = seen.rows if whole else seen.rows[:most]
-    # a narrow screen hides minor columns
-    seen = replace(seen, columns=tuple(replace(c, minor=False) for c in seen.columns)) if whole else seen
-    if len(rows) < len(seen.rows):
-        kept.append(f"{len(rows)} of {len(seen.rows):,} rows")
-    left_out = (seen is not table and not whole) or len(kept) < len(table.notes) or len(rows) < len(seen.rows)
-    return replace(seen, rows=rows, notes=tuple(kept), brief=None), left_out
+@dataclass(frozen=True)
+class Page:
+    """Several tables under one title, in the formats that a table has. `lead` are sentences for people."""
 
-
-def cells_of(columns: Sequence[Column], rows: Iterable[Row]) -> tuple[Row, ...]:
-    """The rows with only those of their cells that have a column."""
-    return tuple({c.name: row[c.name] for c in columns if c.name in row} for row in rows)
-
-
-def seen_first(table: Table, names: str | Sequence[str], rows: Sequence[Row] | None = None) -> Table:
-    """The table with a brief form: those of these columns (`"rater aspect"`) that it has, and these rows (by default all).
-    An empty table has none."""
-    if not table.rows:
-        return table
-    brief = table if rows is None else replace(table, rows=tuple(rows))
-    return replace(table, brief=_with_columns(brief, names.split() if isinstance(names, str) else names))
-
-
-def titled(table: Table, title: str) -> Table:
-    """The table under another title, in its brief form too."""
-    brief = None if table.brief is None else replace(table.brief, title=title)
-    return replace(table, title=title, brief=brief)
-
-
-def with_columns(tables: Sequence[Table], names: Sequence[str]) -> tuple[Table, ...]:
-    """The tables with only these columns, in this order; a table that has none of them is unchanged. A column may be
-    given by its name or its label. Raises UsageError for a column that no table has, naming the existing ones."""
-    known = list(dict.fromkeys(column.name for table in tables for column in table.columns))
-    labels = {column.label.lower(): column.name for table in tables for column in table.columns}
-    wanted = list(dict.fromkeys(name if name in known else labels.get(name.lower(), name) for name in names))
-    check_known("column", wanted, known)
-    return tuple(_with_columns(table, wanted) for table in tables)
-
-
-def _with_columns(table: Table, names: Sequence[str]) -> Table:
-    by_name = {column.name: column for column in table.columns}
-    chosen = tuple(replace(by_name[name], minor=False) for name in names if name in by_name)
-    if not chosen:
-        return table
-    left_out = {column.label for column in table.columns} - {column.label for column in chosen}
-    rows, notes = cells_of(chosen, table.rows), notes_without(table, left_out)
-    return replace(table, columns=chosen, rows=rows, notes=notes, brief=None)
-
-
-def notes_without(table: Table, left_out: Collection[str]) -> tuple[str, ...]:
-    """The notes of the table without those that explain a column left out, that is, begin with its label and a colon."""
-    return tuple(note for note in table.notes if note.partition(":")[0] not in left_out)
+    title: str
+    lead: tuple[str, ...]
+    tables: tuple[Table, ...]
+    settings: Mapping[str, object] = field(default_factory=dict)
 
 
 class TableText(NamedTuple):
@@ -249,14 +174,9 @@ class Screen(NamedTuple):
 
 # "module:function" of the writers
 _WRITERS = {
-    "text": "plain:write",
-    "json": "data:json_text",
-    "csv": "data:csv_text",
-    "md": "documents:markdown",
-    "latex": "latex:write",
-    "html": "documents:html",
-    "plain": "documents:records",
-}
+    "text": "plain:write", "json": "data:json_text", "csv": "data:csv_text", "md": "documents:markdown",
+    "latex": "latex:write", "html": "documents:html", "plain": "documents:records",
+}  # fmt: skip
 FORMATS = tuple(_WRITERS)
 PARQUET = "parquet"
 # the format for each file ending
@@ -268,33 +188,35 @@ _ALIKE = {".htm": "html", ".latex": "latex", ".text": "text", ".diff": "text", "
 
 def format_of_file(path: Path) -> str:
     """The format for the ending of the file: one of FORMATS, or PARQUET. Raises UsageError for an unknown ending."""
-    ending = path.suffix.lower()
-    fmt = ENDINGS.get(ending) or _ALIKE.get(ending)
-    if fmt is None:
+    return by_ending(path, "format", ENDINGS | _ALIKE, f"Use {' '.join(ENDINGS)}.")
+
+
+def by_ending(path: Path, what: str, known: Mapping[str, Format], use: str) -> Format:
+    """What is `known` for the ending of the file. Raises UsageError for another ending, with what to `use`."""
+    if (ending := path.suffix.lower()) not in known:
         cause = "The format follows the ending of the file name."
-        raise UsageError(f"no format for “{path.name}”", cause, f"Use {' '.join(ENDINGS)}.")
-    return fmt
+        raise UsageError(f"no {what} for “{path.name}”", cause, use)
+    return known[ending]
 
 
-def render(table: Table, fmt: str, screen: Screen | None = None) -> TableText:
-    """The table in a format of FORMATS; raises UsageError for another."""
+def render(made: Table | Page, fmt: str, screen: Screen | None = None) -> TableText:
+    """A table or a page in a format of FORMATS; raises UsageError for another."""
     check_known("format", [fmt], FORMATS)
+    screen = screen or Screen()
+    if isinstance(made, Page):
+        pages = import_module("recjudge_tui.reports.common.writers.pages")
+        return cast(TableText, pages.write(made, fmt, screen))
     module, name = _WRITERS[fmt].split(":")
     found = getattr(import_module(f"recjudge_tui.reports.common.writers.{module}"), name)
     write = cast(Callable[[Table, Screen], TableText], found)
-    return write(table, screen or Screen())
+    return write(made, screen)
 
 
-def write_table(table: Table, fmt: str = "text", out: Path | None = None) -> None:
-    """Write a table as `put_written` does, its notes to stderr if the format has no place for them. Raises UsageError for an
-    unknown format."""
-    put_written(lambda screen: render(table, fmt, screen), out)
-
-
-def put_written(write: Callable[[Screen], TableText], out: Path | None = None) -> None:
-    """Write the output of `write` to a file (whole or not at all) or to stdout; notes go to stderr. Raises StoreError
-    when the file cannot be written."""
-    written = write(stdout_screen() if out is None else Screen(width=100))
+def write(made: Table | Page, fmt: str = "text", out: Path | None = None) -> None:
+    """Write a table or a page to a file (whole or not at all) or to stdout, its notes to stderr if the format has no place
+    for them. Raises UsageError for an unknown format, StoreError when the file cannot be written."""
+    screen = stdout_screen() if out is None else Screen(width=100)
+    written = render(made, fmt, screen)
     for note in written.notes:
         sys.stderr.write(f"{safe_text(note)}\n")
     if out is None:
@@ -328,8 +250,6 @@ def writing(out: Path) -> Iterator[None]:
 def stdout_screen() -> Screen:
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     unicode = encoding.startswith(("utf", "gb18030"))
-    import shutil
-
     if not sys.stdout.isatty():
         # the reader is another program: as wide as the cells need, unless COLUMNS is set
         wanted = os.environ.get("COLUMNS", "")

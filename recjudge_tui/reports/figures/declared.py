@@ -73,10 +73,8 @@ class _NoRowsError(Exception):
 
 
 class About:
-    """What a figure is drawn of: a question and its raters, the cases to take, and the choices made so far.
-
-    `strict`: a value that does not exist is an error; otherwise the figure chooses another.
-    """
+    """What a figure is drawn of: a question and its raters, the cases to take, and the choices made so far. `strict`: a
+    value that does not exist is an error; otherwise the figure chooses another."""
 
     def __init__(
         self, empty: Figure, question: TopicRaters, given: Mapping[str, str], *, strict: bool
@@ -168,8 +166,7 @@ class FigureKind:
     """One figure. `draw` chooses its options and makes its marks; `value` is the column that is drawn; `who`, `what` and
     `says` are those of `Figure`. `cases`: the ids of the cases behind a mark, where a filter does not say it. `suits`:
     whether it fits a protocol, and `lacks` the message for one that it does not fit. An option without a flag is only in
-    the app, because a file shows all its values.
-    """
+    the app, because a file shows all its values."""
 
     title: str
     about: str
@@ -221,10 +218,8 @@ def _leaderboard(about: About) -> Figure:
     marks = Forest(found, what, EVEN.get(method), ratios)
     title = f"Leaderboard: {topic.text()}, {what}{by}, {CI}"
     says = _COUNTS if method == "winrate" else ("win_rate", *_COUNTS)
-    n = n_text(table.rows, f"{unit} per system")
-    return about.figure(
-        title, f"systems judged{by}", table, marks, n, _FORMULAS[method], what=what, says=says
-    )
+    drawn, n = f"systems judged{by}", n_text(table.rows, f"{unit} per system")
+    return about.figure(title, drawn, table, marks, n, _FORMULAS[method], what=what, says=says)
 
 
 def _label_shares(about: About) -> Figure:
@@ -292,9 +287,8 @@ def _q_metric(about: About) -> Figure:
     heads = (*board.columns, *columns("metric", "measured|Measured|float|4"))
     table = about.filled(Table("Q and metric", heads, rows, related.notes, board.settings), None, *said)
     found = tuple(about.mark(row, row["system"], x=values[str(row["system"])]) for row in rows)
-    marks = Scatter(
-        found, metric, "Q", CI, Reference(1.0, about="Q = 1, as many wins as losses"), doublings=True
-    )
+    even = Reference(1.0, about="Q = 1, as many wins as losses")
+    marks = Scatter(found, metric, "Q", CI, even, doublings=True)
     what = f"Q of each system by {name_text(rater)} and its {metric}"
     n = n_text(rows, "pairs of lists per system")
     return about.figure(f"Q by {rater} against {metric}", what, table, marks, n, *said)
@@ -438,11 +432,9 @@ def _ensembles(about: About) -> Figure:
     options = {"truth": truth, "stat": (stat,), "level": (level,), "raters": members}
     table = about.filled(about.report("agreement", ensembles=True, **options))
     rows, y = table.rows, f"{label_of(stat)}, {LEVEL_NAMES[level]}"
-    quartiles = "; ".join(
-        f"{row['size']}: {row['q1']:.2f}, {row['median']:.2f}, {row['q3']:.2f}"
-        for row in rows
-        if row["q1"] is not None and whole(row["subsets"]) > 1
-    )
+    spread = [row for row in rows if row["q1"] is not None and whole(row["subsets"]) > 1]
+    texts = (f"{row['size']}: {row['q1']:.2f}, {row['median']:.2f}, {row['q3']:.2f}" for row in spread)
+    quartiles = "; ".join(texts)
     found = tuple(
         Mark(str(row["size"]), mean, real(row["min"]), real(row["max"]), "mean", at, whole(row["n"]), row=row,
              details=(f"{mean:.3f}", f"{whole(row['subsets'])} sets"))
@@ -453,21 +445,19 @@ def _ensembles(about: About) -> Figure:
     title = f"Means of 1 to {len(rows)} raters against {truth}: lowest, mean, highest"
     marks = Lines(found, "raters", y, ends, ticks, band=ends)
     what = f"{y} of the mean of 1 to {len(rows)} raters with {name_text(truth)}"
-    band = (
-        "line: mean over all sets of that size; band: lowest to highest set, which is no confidence interval"
-    )
+    line = "line: mean over all sets of that size"
+    band = f"{line}; band: lowest to highest set, which is no confidence interval"
     said = f"quartiles by number of raters: {quartiles}"
     return about.figure(title, what, table, marks, n_text(rows), band, said)
 
 
 def _runs(about: About) -> Figure:
     topic, facts = about.topic, protocol_facts(about.topic.protocol)
-    db, identity = about.project.db, about.project.id
-    ordered = topic not in categories(db, identity)
+    ordered = topic not in categories(about.project)
     able = ((name, stat) for name, stat in STATISTICS.items() if facts.of_pairs or not stat.directed)
     fitting = (name for name, stat in able if stat.correlation or facts.labels or not ordered)
     truth = about.choose("truth", about.people)
-    stat = about.choose("stat", fitting, statistic_of(db, identity, *topic))
+    stat = about.choose("stat", fitting, statistic_of(about.project, *topic))
     about.need()
     table = _runs_table(about, truth, stat)
     lacking = (row for row in table.rows if row["value"] is None)
@@ -508,9 +498,8 @@ def _runs_table(about: About, truth: str, stat: str) -> Table:
                 estimate = pair_estimates(both, labels[meeting], (stat,))[stat]
                 estimate = replace(estimate, note=join_notes(estimate.note, both.seen.words()))
             else:
-                estimate = undefined(
-                    "no case that both judged" if run.cases else "no verdict is from this run"
-                )
+                why = "no case that both judged" if run.cases else "no verdict is from this run"
+                estimate = undefined(why)
             every = met.pairs(meeting).complete
             ceiling = people.ceiling(meeting, every, labels[meeting], (stat,), "dataset").people
             top = ceiling[stat].value if stat in ceiling else None
@@ -641,20 +630,12 @@ def options_of(name: str) -> tuple[Option, ...]:
 
 
 def figure(
-    project: Project,
-    name: str,
-    given: Mapping[str, str] | None = None,
-    *,
-    occasions: OccasionFilter = EVERY_OCCASION,
-    systems: tuple[str, ...] = (),
-    raters: tuple[str, ...] = (),
-    strict: bool = True,
-) -> Figure:
-    """One of FIGURES about a project, of these occasions, systems and raters (empty: all), with these values of its options.
-
-    With `strict`, values that do not fit raise UsageError or NotFoundError, and a figure without numbers raises
-    RecjudgeError. Otherwise such a figure has no rows, and its notes say why.
-    """
+    project: Project, name: str, given: Mapping[str, str] | None = None, *, occasions: OccasionFilter = EVERY_OCCASION,
+    systems: tuple[str, ...] = (), raters: tuple[str, ...] = (), strict: bool = True,
+) -> Figure:  # fmt: skip
+    """One of FIGURES about a project, of these occasions, systems and raters (empty: all), with these values of its
+    options. With `strict`, values that do not fit raise UsageError or NotFoundError, and a figure without numbers raises
+    RecjudgeError. Otherwise such a figure has no rows, and its notes say why."""
     known, given = options_of(name), given or {}
     listed = [option.name for option in known]
     if strict and (unknown := [option for option in given if option not in (*listed, of.STAGE.name)]):

@@ -19,7 +19,7 @@ from rich.text import Text
 from recjudge_tui.domain.text import one_line, safe_text
 from recjudge_tui.errors import RecjudgeError, UsageError
 from recjudge_tui.files import whole_file
-from recjudge_tui.reports.common.table import writing
+from recjudge_tui.reports.common.table import by_ending, writing
 from recjudge_tui.reports.figures.marks import (
     Bars,
     Figure,
@@ -76,12 +76,8 @@ _METADATA: dict[str, dict[str, str | None]] = {
 
 def picture_format(path: Path) -> str:
     """svg, png or pdf, from the file's ending. Raises UsageError for another."""
-    ending = path.suffix.lower()
-    if ending not in PICTURES:
-        follows = "The format follows the ending of the file name."
-        use = f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}."
-        raise UsageError(f"no picture format for “{path.name}”", follows, use)
-    return ending[1:]
+    use = f"Use {', '.join(PICTURES[:-1])} or {PICTURES[-1]}."
+    return by_ending(path, "picture format", {ending: ending[1:] for ending in PICTURES}, use)
 
 
 def draw_picture(
@@ -107,10 +103,8 @@ def draw_picture(
 
 
 def save_figure(figure: Figure, path: Path, columns: int = 1, *, caption: bool = True) -> tuple[str, ...]:
-    """Write the file, whole or not at all; returns notes for the user.
-
-    Raises UsageError for an ending of another kind of file, StoreError when it cannot be written.
-    """
+    """Write the file, whole or not at all; returns notes for the user. Raises UsageError for an ending of another kind
+    of file, StoreError when it cannot be written."""
     content, notes = draw_picture(figure, picture_format(path), columns, caption=caption)
     with writing(path), whole_file(path) as draft:
         draft.write_bytes(content)
@@ -149,30 +143,13 @@ def _style() -> dict[str, object]:
 
     there = {font.name for font in fontManager.ttflist}
     return {
-        "font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)],
-        "font.size": 7,
-        "axes.labelsize": 7,
-        "axes.linewidth": 0.6,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "figure.dpi": _DPI,
-        "hatch.linewidth": 0.4,
-        "legend.fontsize": _LEGEND,
-        "legend.frameon": False,
-        "lines.linewidth": 1.0,
-        "lines.markersize": 4,
-        "errorbar.capsize": 1.8,
-        "pdf.fonttype": 42,
-        "savefig.dpi": _DPI,
-        "svg.fonttype": "none",
-        "svg.hashsalt": "recjudge",
-        "text.parse_math": False,
-        "text.usetex": False,
-        "xtick.labelsize": 6.5,
-        "xtick.major.width": 0.6,
-        "ytick.labelsize": 6.5,
-        "ytick.major.width": 0.6,
-    }
+        "font.family": ["DejaVu Sans", *(name for name in _FONTS if name in there)], "font.size": 7,
+        "axes.labelsize": 7, "axes.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False,
+        "legend.fontsize": _LEGEND, "legend.frameon": False, "lines.linewidth": 1.0, "lines.markersize": 4,
+        "errorbar.capsize": 1.8, "hatch.linewidth": 0.4, "figure.dpi": _DPI, "savefig.dpi": _DPI, "pdf.fonttype": 42,
+        "svg.fonttype": "none", "svg.hashsalt": "recjudge", "text.parse_math": False, "text.usetex": False,
+        **{f"{side}tick.{name}": size for side in "xy" for name, size in (("labelsize", 6.5), ("major.width", 0.6))},
+    }  # fmt: skip
 
 
 # ---- marks -----------------------------------------------------------------------------------------------------------

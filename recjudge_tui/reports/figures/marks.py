@@ -33,12 +33,9 @@ UNDEFINED = "–"
 
 @dataclass(frozen=True)
 class Mark:
-    """A value with its interval or range; None: undefined, and `note` says why.
-
-    name: its line, its bar, its tick, or what stands beside it. group: its colour and marker, or the part of its bar.
-    x: its place across. details: lines below its tick if there is room. n: the verdicts behind it, for a bin between the
-    two bounds of `bin`.
-    """
+    """A value with its interval or range; None: undefined, and `note` says why. name: its line, its bar, its tick, or
+    what stands beside it. group: its colour and marker, or the part of its bar. x: its place across. details: lines
+    below its tick if there is room. n: the verdicts behind it, for a bin between the two bounds of `bin`."""
 
     name: str
     value: float | None
@@ -64,11 +61,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Forest:
-    """Values with their intervals, one below the other, by name and then by group.
-
-    `even` is the value of a system that is as good as the others. `doublings`: a logarithmic scale, on which twice and
-    half as good are equally far from `even`.
-    """
+    """Values with their intervals, one below the other, by name and then by group. `even` is the value of a system that
+    is as good as the others. `doublings`: a logarithmic scale, on which twice and half as good are equally far from
+    `even`."""
 
     marks: tuple[Mark, ...]
     x: str
@@ -111,12 +106,11 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Lines:
-    """A line for each group of marks, or with `joined` one through all of them, with `ticks` at 0, 1, 2, ...
-
-    `band`: the intervals are one band with this name, else each mark has its own. `level` is a horizontal line. Each of the
-    `changes` is a vertical line with a name. `diagonal`: both axes run from 0 to 1, with a line of this name from corner to
-    corner and the counts of the bins, called `counts`, below. `front`: the group to draw where there is room for only one.
-    """
+    """A line for each group of marks, or with `joined` one through all of them, with `ticks` at 0, 1, 2, ... `band`: the
+    intervals are one band with this name, else each mark has its own. `level` is a horizontal line. Each of the
+    `changes` is a vertical line with a name. `diagonal`: both axes run from 0 to 1, with a line of this name from corner
+    to corner and the counts of the bins, called `counts`, below. `front`: the group to draw where there is room for only
+    one."""
 
     marks: tuple[Mark, ...]
     x: str
@@ -145,10 +139,8 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells by (name of the row, name of the column); a pair without a cell stays empty.
-
-    `row_sums` and `column_sums` are empty if sums have no meaning. `below_title`: what is below the text of a cell.
-    """
+    """Cells by (name of the row, name of the column); a pair without a cell stays empty. `row_sums` and `column_sums`
+    are empty if sums have no meaning. `below_title`: what is below the text of a cell."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -173,11 +165,9 @@ def groups_of(marks: Iterable[Mark]) -> dict[str, list[Mark]]:
 
 
 def axis(marks: Iterable[Mark], *levels: float | None, doublings: bool = False) -> tuple[float, float]:
-    """The ends of an axis that has all values and levels, and the intervals that do not shrink the others.
-
-    An end of an interval is cut, and a renderer draws an arrow there, if it is farther from the values than they are from
-    each other, and than three times the usual half of an interval.
-    """
+    """The ends of an axis that has all values and levels, and the intervals that do not shrink the others. An end of an
+    interval is cut, and a renderer draws an arrow there, if it is farther from the values than they are from each other,
+    and than three times the usual half of an interval."""
 
     def scaled(value: float) -> float:
         return value if not doublings else math.log2(value) if value > 0 else -math.inf
@@ -217,12 +207,10 @@ class Behind(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a project. Without marks, `notes` say why there is nothing to draw.
-
-    `table` has every number of the figure; undefined ones are None with the reason in `note`. `caption` gives the number of
-    cases and says what the intervals are. `value` is the column that is drawn, `says` those that the sentence of a mark
-    names besides; `who` and `what` name a mark and its value, with the names of columns in braces. `topics`: the project's.
-    """
+    """One figure of a project. Without marks, `notes` say why there is nothing to draw. `table` has every number of the
+    figure; undefined ones are None with the reason in `note`. `caption` gives the number of cases and says what the
+    intervals are. `value` is the column that is drawn, `says` those that the sentence of a mark names besides; `who` and
+    `what` name a mark and its value, with the names of columns in braces. `topics`: the project's."""
 
     name: str
     topic: Topic
@@ -314,9 +302,9 @@ def name_text(name: object, limit: int = 60) -> str:
     return one_line(name, limit)
 
 
-def n_text(rows: Iterable[Row], unit: str = "cases", key: str = "n") -> str:
+def n_text(rows: Iterable[Row], unit: str = "cases") -> str:
     """`n = 40 cases`, or `n = 38 to 40 cases` if the counts of the rows differ; empty without counts."""
-    counts = sorted({count for row in rows if isinstance(count := row.get(key), int)})
+    counts = sorted({count for row in rows if isinstance(count := row.get("n"), int)})
     if not counts:
         return ""
     return f"n = {counts[0]:,}{f' to {counts[-1]:,}' if len(counts) > 1 else ''} {unit}"

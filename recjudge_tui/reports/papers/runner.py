@@ -31,13 +31,13 @@ import numpy as np
 
 from recjudge_tui.domain.domains import dataset_of
 from recjudge_tui.domain.protocols import MISSING_JUDGE, MISSING_TRUTH, ZHANG_ASPECTS
+from recjudge_tui.domain.roles import REFERENCES, RUN_RATERS
 from recjudge_tui.domain.selection import Selection
 from recjudge_tui.errors import NotFoundError, RecjudgeError
 from recjudge_tui.project import Project
-from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Column, Note, Row, Table, columns, definition, real, titled
+from recjudge_tui.reports.common.rows import real, titled
+from recjudge_tui.reports.common.table import Column, Note, Page, Row, Table, columns, definition
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.words import is_judging, speaks_for_people
 from recjudge_tui.shapes import meet, pairs
 from recjudge_tui.stats.agreement import Association, association, group_mean
 from recjudge_tui.stats.defaults import LEVEL, TOP_K
@@ -70,11 +70,9 @@ class Missing(NamedTuple):
 
 
 class Own(NamedTuple):
-    """A project whose raters are shown in the paper's tables: these, or without any all that judge.
-
-    `baseline`: the system that stands for the paper's; empty: the one of its name. `k`: the cutoff of offline metrics.
-    `all_named`: each of `raters` must stand in a table.
-    """
+    """A project whose raters are shown in the paper's tables: these, or without any all that judge. `baseline`: the
+    system that stands for the paper's; empty: the one of its name. `k`: the cutoff of offline metrics. `all_named`: each
+    of `raters` must stand in a table."""
 
     project: Project
     raters: tuple[str, ...] = ()
@@ -148,11 +146,10 @@ def printed_figures(paper: Mapping[str, Any]) -> list[Figure]:
 def follows(
     printed: str, value: float, spread: float = 0.0, *, cut: bool = False, tolerance: float = 0.0
 ) -> tuple[str, str]:
-    """The result for a printed figure and the recomputed value, and the rule by which it follows, unless that is rounding.
-
-    It follows if it is the value rounded to its decimals (a half either way), cut to them (with `cut`), or if something
-    within `spread`, what the rounding of its inputs allows, rounds to it. “< .05” follows from anything below.
-    """
+    """The result for a printed figure and the recomputed value, and the rule by which it follows, unless that is
+    rounding. It follows if it is the value rounded to its decimals (a half either way), cut to them (with `cut`), or if
+    something within `spread`, what the rounding of its inputs allows, rounds to it. “< .05” follows from anything
+    below."""
     figure = Figure(0, (), "", printed)
     target, decimals = figure.published, figure.decimals
     if printed.startswith("<"):
@@ -193,12 +190,10 @@ _FUNCTIONS: dict[str, Any] = {
 
 
 class _Names(dict[str, Any]):
-    """The names of an expression about a figure: the other figures of its row; cell(table, *place, figure); association of
-    two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals; rest(): 100
-    less the row's other figures of the rule; _FUNCTIONS and the paper's constants.
-
-    `read` collects the printed figures it was computed from, `moved` is added to one of them.
-    """
+    """The names of an expression about a figure: the other figures of its row; cell(table, *place, figure); association
+    of two columns (table, figure, table, figure) over the systems that both have; rank(Q) among the row's rivals;
+    rest(): 100 less the row's other figures of the rule; _FUNCTIONS and the paper's constants. `read` collects the
+    printed figures it was computed from, `moved` is added to one of them."""
 
     def __init__(self, run: _Run, figure: Figure, rule: Mapping[str, Any]) -> None:
         super().__init__(_FUNCTIONS | run.paper.get("constants", {}))
@@ -235,9 +230,8 @@ class _Names(dict[str, Any]):
     def _column(self, table: str, name: str) -> dict[str, float | None]:
         """A column of a table by system, where it agrees with this figure in all that both tables are about."""
         mine = self._run.about(self._figure)
-        found = [
-            (figure, self._run.about(figure).items()) for figure in self._table(table) if figure.name == name
-        ]
+        every = [figure for figure in self._table(table) if figure.name == name]
+        found = [(figure, self._run.about(figure).items()) for figure in every]
         alike = (f for f, about in found if all(mine.get(head, value) == value for head, value in about))
         return {folded(figure.where[-1]): self._of(figure) for figure in alike}
 
@@ -497,8 +491,8 @@ def _raters(role: str, project: Project, chosen: Sequence[str], protocol: str | 
     questions = project_questions(project.db, project.id)
     met = dict.fromkeys(q.rater for q in questions if protocol in (None, q.protocol))
     if role == "judges":
-        judges = [name for name in chosen if name in known and not speaks_for_people(known[name])]
-        wanted = judges or chosen or [name for name in met if is_judging(known[name])]
+        judges = [name for name in chosen if name in known and known[name].kind not in REFERENCES]
+        wanted = judges or chosen or [name for name in met if known[name].kind in RUN_RATERS]
         return tuple(name for name in met if name in wanted)
     found = sorted(name for name in met if role == "all" or known[name].kind == _ROLES[role])
     return tuple([name for name in found if name in chosen] or found)
@@ -567,11 +561,9 @@ class Reproduction:
 
 
 def reproduce(name: str, sources: Mapping[str, Project | Missing], own: Own | None = None) -> Reproduction:
-    """The figures of a paper, recomputed from `sources` (projects with its data, by the names in its TOML), and those of a
-    project's own raters.
-
-    Raises NotFoundError where an own rater, or all, have judged nothing that the paper reports.
-    """
+    """The figures of a paper, recomputed from `sources` (projects with its data, by the names in its TOML), and those of
+    a project's own raters. Raises NotFoundError where an own rater, or all, have judged nothing that the paper
+    reports."""
     paper = paper_toml(name)
     run = _Run(paper, sources, own)
     figures = list(run.known.values())
@@ -598,14 +590,11 @@ def human_benchmark(project: Project, raters: tuple[str, ...] = ()) -> Table:
     """A project's judges against its people in the figures of SAER's tables: of these raters, a consensus among them, else
     of all. Raises NotFoundError as `reproduce`."""
     found = reproduce("saer", {}, Own(project, raters)).rows
-    rows: list[Row] = [
-        {
-            "table": row["table"], "of": ", ".join(str(row[name]) for name in _PLACES if row[name]),
-            "figure": row["figure"], "value": row["recomputed"], "n": row["n"], "note": row["note"],
-        }
-        for row in found.rows
-        if row["project"]
-    ]  # fmt: skip
+    rows: list[Row] = []
+    for row in (row for row in found.rows if row["project"]):
+        of = ", ".join(str(row[name]) for name in _PLACES if row[name])
+        cells = {name: row[name] for name in ("table", "figure", "n", "note")}
+        rows.append(cells | {"of": of, "value": row["recomputed"]})
     judges = _raters("judges", project, raters, None)
     agreed = (r for r in rows if r["figure"] == "weighted kappa" and str(r["of"]).startswith(judges))
     said = (f"{r['of']}: weighted kappa {real(r, 'value'):.2f}." for r in agreed if r["value"] is not None)
@@ -694,9 +683,8 @@ def _tally(figures: Iterable[Figure]) -> str:
     total, following, differing = counts.total(), counts.pop(FOLLOWS, 0), counts.pop(DIFFERS, 0)
     if following == total:
         return f"all {total} figures follow" if total > 1 else "the figure follows"
-    said = (
-        f"{following} of {total} figures follow" if following else f"none of {total} figures was recomputed"
-    )
+    none = f"none of {total} figures was recomputed"
+    said = f"{following} of {total} figures follow" if following else none
     said += f", {differing} {'differs' if differing == 1 else 'differ'}" if differing else ""
     return ", ".join([said, *(f"{count} {result}" for result, count in counts.items())])
 
@@ -767,9 +755,6 @@ def _as_rows(run: _Run, figures: Sequence[Figure], settings: Mapping[str, object
     answer = _tally(figures)
     whole = tuple({name: row.get(name) for name in names} for row in rows)
     return Table(f"Reproduced: {run.paper['source']}", heads, whole, tuple(notes), settings, answer=answer)
-
-
-# ---- the paper's own data ----------------------------------------------------------------------------------------------
 
 
 def rebuilt_labels(labels: Mapping[str, Any]) -> Iterator[dict[str, object]]:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from recjudge_tui.domain.protocols import OVERALL, SAER
-from recjudge_tui.domain.roles import rules_note
+from recjudge_tui.domain.roles import REFERENCES, rules_note
 from recjudge_tui.domain.text import money, quantity
 from recjudge_tui.project import Project
 from recjudge_tui.reports import listings
-from recjudge_tui.reports.common.page import Page
-from recjudge_tui.reports.common.table import Table, titled
+from recjudge_tui.reports.common.rows import titled
+from recjudge_tui.reports.common.table import Page, Table
 from recjudge_tui.reports.declare import table_of
-from recjudge_tui.reports.words import speaks_for_people
 from recjudge_tui.store.ratings import project_raters
 from recjudge_tui.store.runs import case_count, run_row
 
@@ -48,11 +47,9 @@ def saer_page(project: Project, stages: Stages) -> Page:
         tables.append(titled(board, "Lists in pairs: leaderboard"))
     answers = [table.answer for table in reversed(tables)]
     known = project_raters(project.db, project.id)
-    raters = (rater, *(name for name, other in known.items() if speaks_for_people(other)))
-    agreed = [
-        table_of(project, "agreement", protocol=protocol, raters=raters)
-        for protocol, _ in zip(SAER, stages.runs, strict=False)
-    ]
+    raters = (rater, *(name for name, other in known.items() if other.kind in REFERENCES))
+    judged = SAER[: len(stages.runs)]
+    agreed = [table_of(project, "agreement", protocol=protocol, raters=raters) for protocol in judged]
     agreed = [table for table in agreed if any(row["rater_a"] == rater for row in table.rows)]
     tables += [titled(table, "Agreement with people") for table in agreed]
     cost = titled(listings.runs(project.db, project, stages.runs), "Cost and time")
@@ -68,10 +65,8 @@ def saer_page(project: Project, stages: Stages) -> Page:
     settings = {
         "rater": rater, "runs": stages.runs, "drop_poor_over": stages.threshold, "left_out": dict(stages.left_out),
     }  # fmt: skip
-    title = f"SAER: {run['project']}, judged by {rater}"
-    return Page(
-        title, tuple(filter(None, lead)), tuple(replace(table, answer="") for table in tables), settings
-    )
+    shown = tuple(replace(table, answer="") for table in tables)
+    return Page(f"SAER: {run['project']}, judged by {rater}", tuple(filter(None, lead)), shown, settings)
 
 
 def _left_out(stages: Stages, shares: Table) -> str:

@@ -27,15 +27,12 @@ Cut = Callable[[str], Words]
 
 
 def with_text_metrics(project: Project) -> Project | Missing:
-    """The project with a rater for each metric of the paper, the user's text against the explanation; else what is missing.
-
-    ROUGE-1-F is printed with the figures of ROUGE-L-F; by its definition it is another rater.
-    """
+    """The project with a rater for each metric of the paper, the user's text against the explanation; else what is
+    missing. ROUGE-1-F is printed with the figures of ROUGE-L-F; by its definition it is another rater."""
     texts = [row for row in explanation_texts(project.db, project.id) if row[2].strip()]
     if not texts:
-        return Missing(
-            "needs texts", "the users' own texts are in a pickle of the release, which is never opened"
-        )
+        where = "the users' own texts are in a pickle of the release, which is never opened"
+        return Missing("needs texts", where)
     cut = jieba_words()
     if cut is None:
         return Missing("needs recjudge[text]", "install the extra: pip install 'recjudge[text]'")
@@ -47,10 +44,8 @@ def with_text_metrics(project: Project) -> Project | Missing:
     }  # fmt: skip
     with project.db.transaction():
         for name, values in scores.items():
-            made = [
-                DerivedVerdict(case_id, OVERALL, "explanation", value, "", "")
-                for (case_id, *_), value in zip(texts, values, strict=True)
-            ]
+            given = zip((case_id for case_id, *_ in texts), values, strict=True)
+            made = [DerivedVerdict(case, OVERALL, "explanation", value, "", "") for case, value in given]
             replace_verdicts(project.db, ensure_rater(project.db, project.id, name, "metric"), made, "metric")
     return project
 
@@ -74,11 +69,9 @@ def jieba_words() -> Cut | None:
 
 
 def bleu(candidate: Words, reference: Words, order: int) -> float:
-    """exp(mean over n = 1..order of ln((matches + 1) / (n-grams of the candidate + 1))) · brevity penalty, 0..1.
-
-    Matches are clipped by the reference's counts; the penalty is exp(1 - len(reference) / len(candidate)) for a
-    candidate that is not longer. An empty candidate scores 0.
-    """
+    """exp(mean over n = 1..order of ln((matches + 1) / (n-grams of the candidate + 1))) · brevity penalty, 0..1. Matches
+    are clipped by the reference's counts; the penalty is exp(1 - len(reference) / len(candidate)) for a candidate that
+    is not longer. An empty candidate scores 0."""
     if not candidate:
         return 0.0
     logs = 0.0

@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from recjudge_tui.errors import UsageError
-from recjudge_tui.reports.common.table import (
-    Column,
-    Table,
-    render,
-    with_columns,
-    write_table,
-)
+from recjudge_tui.reports.common.rows import with_columns
+from recjudge_tui.reports.common.table import Column, Table, render, write
 
 TABLE = Table(
     "Agreement & more",
@@ -76,6 +71,6 @@ def test_columns_are_chosen_by_name_or_heading_in_the_order_given() -> None:
 def test_write_to_a_file_replaces_it_whole(tmp_path: Path) -> None:
     target = tmp_path / "t.json"
     target.write_text("old")
-    write_table(TABLE, "json", target)
+    write(TABLE, "json", target)
     assert json.loads(target.read_text())["title"] == "Agreement & more"
     assert [path.name for path in tmp_path.iterdir()] == ["t.json"]

@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
 
 from recjudge_tui.domain.text import finite, marked, safe_text
-from recjudge_tui.errors import RecjudgeError, UsageError
+from recjudge_tui.errors import RecjudgeError
 from recjudge_tui.files import whole_file
-from recjudge_tui.reports.common.table import Screen, Table, TableText, render, save_text, writing
+from recjudge_tui.reports.common.table import Screen, Table, TableText, by_ending, render, save_text, writing
 
 _BATCH = 20_000
 # legal in JSON, but harmful on a terminal or impossible in UTF-8
@@ -47,15 +47,9 @@ class ExportCounts(NamedTuple):
 
 def format_of(path: Path) -> ExportFormat:
     """The format for the file's ending; raises UsageError for another ending."""
-    ending = path.suffix.lower().lstrip(".")
-    known = next((fmt for fmt in (*EXPORT_FORMATS, PARQUET) if fmt == ending), None)
-    if known is None:
-        raise UsageError(
-            f"no export format for “{path.name}”",
-            "The format follows the ending of the file name.",
-            "Use .csv, .jsonl, .json or .parquet, or name the format.",
-        )
-    return known
+    known = {f".{fmt}": fmt for fmt in (*EXPORT_FORMATS, PARQUET)}
+    use = "Use .csv, .jsonl, .json or .parquet, or name the format."
+    return by_ending(path, "export format", known, use)
 
 
 def json_text(table: Table, _: Screen) -> TableText:
@@ -135,9 +129,8 @@ def guard_note(cells: int) -> str:
 
 
 def write_parquet(columns: Sequence[str], rows: Iterable[Sequence[Any]], target: Path | BinaryIO) -> int:
-    """Write rows of texts, numbers and None under these column names; returns their number. A column without a value
-    has the type text. The whole table is held in memory in Arrow's compact form. Raises RecjudgeError without
-    pyarrow."""
+    """Write rows of texts, numbers and None under these column names; returns their number. A column without a value has
+    the type text. The whole table is held in memory in Arrow's compact form. Raises RecjudgeError without pyarrow."""
     pa, parquet = _pyarrow()
     stream = iter(rows)
     parts = []

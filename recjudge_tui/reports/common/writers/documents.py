@@ -172,12 +172,9 @@ def _lines(row: Row, columns: Iterable[Column]) -> Iterator[str]:
         cell = shown(value, column, _LONGEST)
         if len(whole) > _LONGEST and column.kind == "text":
             cell = f"{cell.rstrip('…')} (cut, {len(whole):,} characters in all)"
-        yield f"{_label(column)}: {_SIGNS.get(cell, cell)}"
-
-
-def _label(column: Column) -> str:
-    label = _text(column.label)
-    return _LABELS.get(label) or (label if _WORD.search(label) else column.name.replace("_", " "))
+        label = _text(column.label)
+        label = _LABELS.get(label) or (label if _WORD.search(label) else column.name.replace("_", " "))
+        yield f"{label}: {_SIGNS.get(cell, cell)}"
 
 
 def _text(text: str) -> str:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
 
 from recjudge_tui.domain.text import one_line
-from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText, notes_without
+from recjudge_tui.reports.common.rows import notes_without
+from recjudge_tui.reports.common.table import Column, Row, Screen, Table, TableText
 from recjudge_tui.reports.common.writers.cells import UNDEFINED, is_number, shown
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _GAP = 2
 _NARROWEST_TEXT, _WIDEST = 12, 160
@@ -32,8 +36,6 @@ def write(table: Table, screen: Screen) -> TableText:
     """A table if it fits, else one line per value. The two ends of an interval share a column, empty columns are left
     out, and notes of rows are printed below. If the table is too wide, it is reduced step by step: columns with the
     same text in all rows move above it, and minor columns are hidden (and named below)."""
-    from rich.text import Text
-
     out = io.StringIO()
     console = plain_console(out, screen)
     columns, footnotes = text_columns(table)
@@ -61,8 +63,6 @@ def write(table: Table, screen: Screen) -> TableText:
 
 def heading(title: str, lines: Sequence[str], screen: Screen) -> str:
     """A page's title and the sentences below it, wrapped at the width."""
-    from rich.text import Text
-
     out = io.StringIO()
     console = plain_console(out, screen)
     console.print(Text(one_line(title, _LONGEST_TITLE), style="bold"))
@@ -73,8 +73,6 @@ def heading(title: str, lines: Sequence[str], screen: Screen) -> str:
 
 def plain_console(out: io.StringIO, screen: Screen) -> Console:
     """Writes text as it is: no markup, and no style unless the screen has any."""
-    from rich.console import Console
-
     return Console(
         file=out, width=screen.width, force_terminal=screen.styled, color_system=None if not screen.styled else "standard",
         highlight=False, markup=False, emoji=False, legacy_windows=False,
@@ -148,8 +146,6 @@ def _interval(row: Row, column: Column) -> str:
 
 def _narrowest(column: TextColumn, *, whole_words: bool = False) -> int:
     """The minimum width of a column; a long word in a text may be broken unless words must stay whole."""
-    from rich.cells import cell_len
-
     natural = max(map(cell_len, column.cells), default=0)
     longest = natural if whole_words else _NARROWEST_TEXT
     header = max(map(cell_len, column.label.split(" ")), default=0)
@@ -162,8 +158,6 @@ def _narrowest(column: TextColumn, *, whole_words: bool = False) -> int:
 
 def _natural(column: TextColumn) -> int:
     """The width at which nothing but prose is wrapped."""
-    from rich.cells import cell_len
-
     return min(max(cell_len(column.label), *map(cell_len, column.cells), 0), _WIDEST)
 
 
@@ -193,10 +187,6 @@ def _widths(columns: list[TextColumn], width: int) -> list[int]:
 
 def _print_rows(console: Console, columns: list[TextColumn], screen: Screen) -> None:
     """Rows side by side, or one below the other where not even the least width is there."""
-    from rich import box
-    from rich.table import Table as Grid
-    from rich.text import Text
-
     if _least(columns) > screen.width:
         _print_records(console, columns)
         return
@@ -215,9 +205,6 @@ def _print_rows(console: Console, columns: list[TextColumn], screen: Screen) -> 
 
 def _print_records(console: Console, columns: list[TextColumn]) -> None:
     """Each row as lines of label and value, for tables too wide for columns."""
-    from rich.table import Table as Grid
-    from rich.text import Text
-
     for cells in zip(*(column.cells for column in columns), strict=True):
         grid = Grid.grid(padding=(0, 2, 0, 0))
         grid.add_column(overflow="fold", max_width=28)
