@@ -279,10 +279,14 @@ async def within(seconds: float | None, awaitable: Awaitable[T]) -> T:
     cancellation from outside is never swallowed."""
     import asyncio  # loaded with the first call
 
-    import anyio
-
     try:
-        with anyio.fail_after(seconds):
-            return await awaitable
+        if sys.version_info >= (3, 11):  # a third of the time of anyio's
+            async with asyncio.timeout(seconds):
+                return await awaitable
+        else:
+            import anyio
+
+            with anyio.fail_after(seconds):
+                return await awaitable
     except TimeoutError as error:
         raise asyncio.TimeoutError from error  # another class before Python 3.11
