@@ -270,7 +270,8 @@ def store_outcomes(
         stored = call_store.save_outcomes(db, outcomes)
         _, _, protocol, prompt = run.setup
         if not protocol.facts.reads:
-            cases = call_store.calls_of_cases(db, run.id, {outcome.key.case_id for outcome in stored})
+            ended = dict.fromkeys(outcome.key.case_id for outcome in stored)
+            cases = call_store.calls_of_cases(db, run.id, ended)
             drafts = {
                 case_id: verdicts_of(prompt, calls)
                 for case_id, calls in cases.items()
