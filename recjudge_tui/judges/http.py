@@ -277,9 +277,9 @@ class _Connection(NamedTuple):
     http: httpcore2.AsyncHTTP11Connection
 
     def has_rest(self) -> bool:
-        """Whether bytes came with the end of the last answer. If httpx2 does not tell: yes."""
+        """Whether bytes came with the end of the last answer or behind it. If httpx2 does not tell: yes."""
         rest = getattr(getattr(self.http, "_h11_state", None), "trailing_data", None)
-        return not isinstance(rest, tuple) or bool(rest[0])
+        return bool(self.stream.unread) or not isinstance(rest, tuple) or bool(rest[0])
 
 
 class _Connections:
@@ -299,7 +299,7 @@ class _Connections:
         while self._resting and (self._rested or self._in_doubt):
             connection = self._resting.popleft()
             self._rested -= 1
-            self._in_doubt = self._in_doubt or bool(connection.stream.unread)
+            self._in_doubt = self._in_doubt or connection.has_rest()
             if not self._in_doubt and not connection.http.has_expired():
                 return connection
             connection.stream.close()
