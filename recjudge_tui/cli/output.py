@@ -267,11 +267,17 @@ class _Line:
             if now - self._began < FIRST_S or now - self._last < pause_s or self._open[-1:] != [self]:
                 return
             self._last, self._plain_pause_s = now, PLAIN_EVERY_S
-            text = f"{self._text}{_times(now - self._began, self._share)}"
+            text, times = self._text, _times(now - self._began, self._share)
             if terminal:
                 import shutil  # slow to load
 
-                text = _CLEAR + text[: shutil.get_terminal_size().columns - 1]
+                width = shutil.get_terminal_size().columns - 1
+                room = max(width - len(times), 0)
+                while len(text) > room and ", " in text:
+                    text = text.rpartition(", ")[0]
+                text = f"{_CLEAR}{(text[:room] + times)[:width]}"
+            else:
+                text += times
             with suppress(OSError):  # nobody reads stderr any more; the work continues
                 click.echo(text, nl=not terminal, err=True)
             _Line._is_shown = terminal
@@ -346,25 +352,21 @@ def following_run(begin: Progress) -> Iterator[Callable[[Progress], None]]:
 
 
 def _said(now: Progress) -> str:
-    """What the calls do, and about how long that will take."""
+    """What the calls do, and about how long that will take. What a narrow line must not lose comes first: how long a run
+    that does nothing waits, and why."""
     from recjudge_tui.reports.runs import span
 
-    parts = [f"{now.failed} failed"] + ([f"{now.cached} from cache"] if now.cached else [])
-    if now.in_flight or now.attempts:
-        parts.append(f"{now.in_flight} in flight, {now.attempts} attempts")
-    if now.tokens_out:
-        parts.append(f"{now.tokens_in:,} tokens read, {now.tokens_out:,} written")
-    waiting = _waiting(now)
-    if now.left_s is not None and not waiting:
+    parts = [f"{now.failed} failed"]
+    if now.unreachable:
+        parts += ["server unreachable", f"retry in {now.retry_s:.0f} s"]
+    elif now.waiting_s:
+        parts.append(f"waiting {span(now.waiting_s)} as the server asked")
+    elif now.left_s is not None:
         parts.append(f"about {span(now.left_s)} left")
-    return f", {', '.join(parts)}{waiting}"
-
-
-def _waiting(progress: Progress) -> str:
-    """The pause that the server asked for, or that it cannot be reached: a run that does nothing says why."""
-    if progress.unreachable:
-        return f"; {progress.unreachable}, retry in {progress.retry_s:.0f} s"
-    if not progress.waiting_s:
-        return ""
-    left = f"{progress.waiting_s:.0f} s" if progress.waiting_s < 90 else f"{progress.waiting_s / 60:.0f} min"
-    return f", waiting {left} more because the server asked for a pause"
+    if now.in_flight or now.attempts:
+        parts += [f"{now.in_flight} in flight", f"{now.attempts} attempts"]
+    if now.cached:
+        parts.append(f"{now.cached} from cache")
+    if now.tokens_out:
+        parts += [f"{now.tokens_in:,} tokens read", f"{now.tokens_out:,} written"]
+    return ", ".join(["", *parts, *filter(None, [now.unreachable])])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import threading
 from contextlib import redirect_stderr
+from typing import Any
 
 import pytest
 
 from recjudge_tui.cli import output as progress
+from recjudge_tui.domain.run import Progress
 from tests.support.waiting import wait_until
 
 
@@ -61,3 +63,19 @@ def test_work_of_less_than_two_seconds_says_nothing(clock: Clock) -> None:
         tell(9, 10)
     assert screen.getvalue() == ""
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(("pause", "kept"), [
+    ({"left_s": 90.0}, "about 90 s left, 8 in flight, 5 s"), ({"waiting_s": 30.0}, "waiting 30 s as the server asked, 5 s"),
+    ({"unreachable": f"No connection to {'a' * 60}", "retry_s": 20.0}, "server unreachable, retry in 20 s, "),
+])  # fmt: skip
+def test_a_narrow_line_loses_the_least(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, pause: Any, kept: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    counts = {"in_flight": 8, "attempts": 26, "tokens_in": 34_465, "tokens_out": 282}
+    now = Progress(calls=60, done=14, failed=0, cached=0, cost_usd=0.0, **counts, **pause)
+    with redirect_stderr(Screen()) as screen, progress.following_run(now):
+        clock.now = 5.0
+        wait_until(lambda: f"14/60 calls, 0 failed, {kept}" in screen.getvalue(), "the line")
+    assert all(len(line) < 80 for line in screen.getvalue().split("\r\x1b[K"))

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recjudge_tui.domain.filters import parse_filter
-from recjudge_tui.domain.occasions import (
-    occasion_filter,
-)
+from recjudge_tui.domain.occasions import occasion_filter
 from recjudge_tui.domain.where import Where
 from recjudge_tui.errors import UsageError
 from tests.support.hostile import HOSTILE

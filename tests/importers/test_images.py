@@ -12,11 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import ExifTags, Image, PngImagePlugin
 
-from recjudge_tui.importers.images import (
-    MOST_BYTES,
-    prepared,
-    read_local,
-)
+from recjudge_tui.importers.images import MOST_BYTES, prepared, read_local
 from recjudge_tui.importers.values import RowFault
 from tests.support.images import picture
 

@@ -18,12 +18,7 @@ import pytest
 
 from recjudge_tui.errors import CallError, JudgeError
 from recjudge_tui.judges import http
-from recjudge_tui.judges.http import (
-    Answer,
-    Client,
-    UnreachableError,
-    broken,
-)
+from recjudge_tui.judges.http import Answer, Client, UnreachableError, broken
 from recjudge_tui.system import CERTIFICATE_VARIABLES
 from tests.support.servers.process import ROOT
 from tests.support.stub_server import answer, serving

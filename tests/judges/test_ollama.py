@@ -10,11 +10,7 @@ import pytest
 
 from recjudge_tui.domain.judge import JudgeSpec
 from recjudge_tui.errors import CallError, JudgeError
-from recjudge_tui.judges.ollama import (
-    OllamaJudge,
-    installed_models,
-    server_urls,
-)
+from recjudge_tui.judges.ollama import OllamaJudge, installed_models, server_urls
 from tests.support.judge_calls import LABELS, SCHEMA, asking, call_error, judge_error, workload
 from tests.support.servers.process import ServerProcess, start
 from tests.support.stub_server import answer, in_turn, serving
