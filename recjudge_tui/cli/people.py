@@ -13,7 +13,7 @@ from recjudge_tui.cli.output import narrate
 from recjudge_tui.domain.text import quantity
 from recjudge_tui.people import annotation, task_files
 from recjudge_tui.people.raters import combine, make_metric_raters
-from recjudge_tui.reports.listings import annotation as progress
+from recjudge_tui.reports import listings
 from recjudge_tui.store.people import chosen_assignment, rater_assignment
 from recjudge_tui.store.raters import list_raters
 
@@ -49,7 +49,7 @@ def annotate_plan(project: Project, annotators: str, **chosen: Any) -> None:
 
 
 def annotate_status(project: Project) -> Table:
-    return progress(project)
+    return listings.annotation(project)
 
 
 def annotate_open(project: Project, annotator: str, protocol: str | None) -> None:

@@ -125,7 +125,7 @@ def _storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-Said = Annotated[str, AfterValidator(_storable)]
+StorableText = Annotated[str, AfterValidator(_storable)]
 
 
 class Reply(Model):
@@ -133,10 +133,10 @@ class Reply(Model):
     returned token probabilities, from which `label_confidence` is. `sent`, `dropped`: the parameters that were sent, and
     those refused."""
 
-    text: Said
-    thinking: Said = ""
-    model: Said = ""
-    stop: Said = ""
+    text: StorableText
+    thinking: StorableText = ""
+    model: StorableText = ""
+    stop: StorableText = ""
     structured: bool = False
     usage: Usage = Usage()
     latency_s: float | None = None

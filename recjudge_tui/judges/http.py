@@ -64,6 +64,10 @@ class Answer(NamedTuple):
     content: bytes
 
     @property
+    def is_success(self) -> bool:
+        return self.status_code in (200, 201)
+
+    @property
     def text(self) -> str:
         """The body as UTF-8, whatever charset the server names: that may be any of Python's codecs."""
         return self.content.decode("utf-8", "replace")

@@ -395,7 +395,7 @@ class HttpJudge(ABC):
         content, sent = self._body(request)
         post = partial(self._post, written(content), deadline)
         url, response, latency_s = await self._endpoints.call(post, request.seat)
-        if response.status_code in (200, 201):
+        if response.is_success:
             return self._read(response, url, request, sent, latency_s)
         error = replies.error_of(response)
         has_images = any(message.images for message in request.messages)

@@ -109,7 +109,7 @@ class _LineAsker(OpenAIJudge):
     async def _sent(self, line: RequestLine, url: str) -> Answer:
         deadline = time.monotonic() + self._timeout_s
         _, response, _ = await self._post(line.body, deadline, url, line.path)
-        if response.status_code not in (200, 201):
+        if not response.is_success:
             raise self._endpoints.pause_server(url, self._meaning(url, response, error_of(response)))
         return response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recjudge_tui.domain.text import safe_text
 from recjudge_tui.reports.common.table import Page, Screen, TableText, render
-from recjudge_tui.reports.common.writers import data, documents, plain
+from recjudge_tui.reports.common.writers import data, documents
 
 
 def write(page: Page, fmt: str, screen: Screen) -> TableText:
@@ -24,6 +24,8 @@ def write(page: Page, fmt: str, screen: Screen) -> TableText:
         lines = [f"# {documents.escaped(page.title)}", *(documents.escaped(line) for line in page.lead)]
         return TableText("\n\n".join([*lines, *(part.text.rstrip("\n") for part in parts)]) + "\n")
     if fmt in ("text", "plain"):
+        from recjudge_tui.reports.common.writers import plain  # loads Rich, which the data formats need not
+
         of_text = plain.heading(page.title, page.lead, screen)
         head = of_text if fmt == "text" else documents.records_heading(page.title, page.lead)
         return TableText("\n".join([head, *(part.text for part in parts)]))
